@@ -1,0 +1,29 @@
+# `make demo` runs the whole loop on a shipped task; `make test` runs every check and test. Both set themselves up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check snapshots clean
+
+demo: $(STAMP)
+	$(BIN)/hiera-mcp demo
+
+test: check
+	$(BIN)/python -m pytest -q
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyright
+
+$(STAMP): pyproject.toml constraints.txt scripts/setup.sh
+	PYTHON=$(PYTHON) VENV=$(VENV) sh scripts/setup.sh
+	touch $(STAMP)
+
+snapshots: $(STAMP)
+	HIERA_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/unit/server
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
