@@ -1,0 +1,40 @@
+"""The files of a contract (design §4): pure functions from a Contract to text."""
+
+import json
+
+from hiera_mcp.contracts.demo import render_torch_demo
+from hiera_mcp.contracts.flat_abi import render_flat_abi, render_skeleton
+from hiera_mcp.contracts.header import SHORT_FIELDS, prototypes, render_header, structs
+from hiera_mcp.model.contract import Contract
+from hiera_mcp.model.space import source_file
+
+
+def render_files(contract: Contract) -> dict[str, str]:
+    """All files of a contract, name → text.
+
+    contract.json, groundtruth.py (the reference, verbatim), torch_demo.py, params_semantics.json, contract.h,
+    cpp_source.cpp, and the skeleton of the file that the agent writes (cuda_source.cu or cpu_source.cpp).
+    """
+    return {
+        "contract.json": contract.model_dump_json(indent=1) + "\n",
+        "groundtruth.py": contract.task.source,
+        "torch_demo.py": render_torch_demo(contract),
+        "params_semantics.json": render_semantics(contract),
+        "contract.h": render_header(contract),
+        "cpp_source.cpp": render_flat_abi(contract),
+        source_file(contract.target): render_skeleton(contract),
+    }
+
+
+def render_semantics(contract: Contract) -> str:
+    """Role, shape, dtype, layout, constraints and dependencies of each parameter and buffer, as JSON."""
+    rows = {p.name: p.model_dump(mode="json", exclude={"name"}) for p in contract.parameters}
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
+def interface_text(contract: Contract) -> str:
+    """What the agent implements, short: structs, prototypes and the constants' naming rule."""
+    scalars = [f"HIERA_SCALAR_{s.name}" for s in contract.cases[0].scalars if s.value is not None]
+    rule = "/* Shapes are constants: HIERA_DIM_<tensor>_<dimension>, HIERA_NUMEL_<tensor>"
+    rule += f"; scalars: {', '.join(scalars)}" if scalars else ""
+    return "\n\n".join((structs(contract, SHORT_FIELDS), f"{rule}. */", prototypes(contract))) + "\n"

@@ -1,0 +1,123 @@
+"""torch_demo.py: how a built candidate is used from PyTorch, through ctypes. A program of its own, standing alone."""
+
+import pprint
+
+from hiera_mcp.model.contract import Contract, TensorSpec
+from hiera_mcp.model.space import is_cpu
+
+
+def render_torch_demo(contract: Contract) -> str:
+    """`python torch_demo.py case0.so` builds the reference, calls the library and prints both results' difference."""
+    first = contract.cases[0]
+    facts = {
+        "contract": contract.id,
+        "device": "cpu" if is_cpu(contract.target) else "cuda",
+        "precision": contract.precision,
+        "mode": "eval" if "mode: eval" in contract.notes else "train",
+        "parameters": [p.path for p in contract.parameters],
+        "inputs": [_row(t) for t in first.inputs],
+        "outputs": [_row(t) for t in first.outputs],
+        "forward": [_source(name, [t.name for t in first.inputs]) for name in first.forward_order],
+    }
+    return _PROGRAM.replace("@FACTS@", pprint.pformat(facts, width=110, sort_dicts=False))
+
+
+def _row(spec: TensorSpec) -> tuple[str, tuple[int, ...], str]:
+    return (spec.name, spec.shape, spec.dtype)
+
+
+def _source(name: str, inputs: list[str]) -> int | None:
+    """Number of the input that fills this place of forward(); None for a scalar, which keeps its own value."""
+    return inputs.index(name) if name in inputs else None
+
+
+_PROGRAM = '''"""How a built candidate is used from PyTorch. Usage: python torch_demo.py LIBRARY.so
+
+LIBRARY.so is the candidate compiled together with cpp_source.cpp (case 0); groundtruth.py lies beside this file.
+"""
+
+import ctypes
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import groundtruth
+
+CONTRACT = @FACTS@
+
+DTYPE = getattr(torch, CONTRACT["precision"])
+
+
+def cast(value):
+    """Floating-point tensors take the contract's precision; integers, booleans and plain values stay as they are."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(CONTRACT["device"], DTYPE if value.is_floating_point() else value.dtype).contiguous()
+
+
+def pointers(tensors):
+    return (ctypes.c_void_p * max(1, len(tensors)))(*(t.data_ptr() for t in tensors))
+
+
+class Kernel:
+    """A built candidate: call it with the forward arguments of the reference."""
+
+    def __init__(self, library, model):
+        self.lib = ctypes.CDLL(str(Path(library).resolve()))
+        self.lib.hiera_flat_contract.restype = ctypes.c_char_p
+        self.lib.hiera_flat_workspace_bytes.restype = ctypes.c_size_t
+        built_for = self.lib.hiera_flat_contract().decode()
+        if built_for != CONTRACT["contract"]:
+            raise SystemExit(f"{library} was built for contract {built_for}, not {CONTRACT['contract']}")
+        state = dict(model.named_parameters()) | dict(model.named_buffers())
+        self.params = [state[path].detach().contiguous() for path in CONTRACT["parameters"]]
+        size = self.lib.hiera_flat_workspace_bytes()
+        self.workspace = torch.empty(size, dtype=torch.uint8, device=CONTRACT["device"]) if size else None
+        self._check("hiera_prepare", self.lib.hiera_flat_prepare(pointers(self.params), *self._tail()))
+
+    def __call__(self, *args):
+        inputs = [None] * len(CONTRACT["inputs"])
+        for place, argument in zip(CONTRACT["forward"], args):
+            if place is not None:
+                inputs[place] = cast(argument)
+        outputs = [
+            torch.empty(shape, dtype=getattr(torch, dtype), device=CONTRACT["device"])
+            for _, shape, dtype in CONTRACT["outputs"]
+        ]
+        code = self.lib.hiera_flat_run(pointers(inputs), pointers(self.params), pointers(outputs), *self._tail())
+        self._check("hiera_run", code)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _tail(self):
+        workspace = ctypes.c_void_p(self.workspace.data_ptr() if self.workspace is not None else None)
+        stream = torch.cuda.current_stream().cuda_stream if CONTRACT["device"] == "cuda" else None
+        return workspace, ctypes.c_void_p(stream)
+
+    @staticmethod
+    def _check(function, code):
+        if code:
+            raise SystemExit(f"{function} returned {code}")
+
+
+def main(library):
+    torch.manual_seed(0)
+    model = groundtruth.Model(*map(cast, groundtruth.get_init_inputs())).to(CONTRACT["device"], DTYPE)
+    model.train(CONTRACT["mode"] == "train")
+    args = [cast(a) for a in groundtruth.get_inputs()]
+    with torch.no_grad():
+        kernel = Kernel(library, model)
+        got = kernel(*args)
+        expected = model(*args)
+    got, expected = ((x,) if isinstance(x, torch.Tensor) else tuple(x) for x in (got, expected))
+    for (name, shape, _), a, b in zip(CONTRACT["outputs"], got, expected):
+        error = (a.double() - b.double()).abs().max().item()
+        print(f"{name} {list(shape)}: greatest difference {error:.3e}, greatest value {b.abs().max().item():.3e}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    main(sys.argv[1])
+'''
