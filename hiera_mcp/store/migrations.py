@@ -1,0 +1,81 @@
+"""The schema, as migrations. A change is a new `mNNN_…` function at the end; one that has landed is never edited.
+
+Scalars that people query have columns of their own; the whole typed value sits beside them as JSON. Text of any size
+(sources, logs, contract files) is a blob named by its SHA-256.
+"""
+
+from typing import Any
+
+from sqlite_utils import Migrations
+
+migrations = Migrations("hiera")
+
+_FIRST_SCHEMA = (
+    """CREATE TABLE tasks (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, source_sha256 TEXT NOT NULL, created_at TEXT NOT NULL)""",
+    """CREATE TABLE contracts (
+        id TEXT PRIMARY KEY, task_id TEXT NOT NULL REFERENCES tasks(id), target TEXT NOT NULL, precision TEXT NOT NULL,
+        floor_seconds REAL NOT NULL, contract TEXT NOT NULL, files TEXT NOT NULL, created_at TEXT NOT NULL)""",
+    """CREATE TABLE runs (
+        id TEXT PRIMARY KEY, contract_id TEXT NOT NULL REFERENCES contracts(id), goal TEXT NOT NULL,
+        max_rounds INTEGER NOT NULL, candidates_per_round INTEGER NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('open', 'finished')), round INTEGER NOT NULL, space TEXT, direction TEXT,
+        best_candidate_id TEXT REFERENCES candidates(id), created_at TEXT NOT NULL, finished_at TEXT)""",
+    """CREATE TABLE rounds (
+        run_id TEXT NOT NULL REFERENCES runs(id), round INTEGER NOT NULL, opened_at TEXT NOT NULL,
+        PRIMARY KEY (run_id, round))""",
+    """CREATE TABLE decisions (
+        id TEXT PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs(id), round INTEGER NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('space', 'direction', 'strategy')), choice TEXT NOT NULL,
+        recommended TEXT NOT NULL, decided_by TEXT NOT NULL, reason TEXT NOT NULL, rubric_version TEXT NOT NULL,
+        decision TEXT NOT NULL, at TEXT NOT NULL)""",
+    """CREATE TABLE candidates (
+        id TEXT PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs(id), round INTEGER NOT NULL, name TEXT NOT NULL,
+        space TEXT NOT NULL, direction TEXT, parent_id TEXT REFERENCES candidates(id), idea TEXT NOT NULL,
+        sources TEXT NOT NULL, created_at TEXT NOT NULL)""",
+    """CREATE TABLE evaluations (
+        id TEXT PRIMARY KEY, candidate_id TEXT NOT NULL REFERENCES candidates(id),
+        status TEXT NOT NULL CHECK (status IN ('invalid_space', 'compile_error', 'crash', 'timeout', 'resource_limit',
+            'wrong_output', 'suspect', 'passed', 'not_run')),
+        reason TEXT NOT NULL, device TEXT,
+        candidate_s REAL, candidate_s_low REAL, candidate_s_high REAL, reference_s REAL,
+        speedup REAL, speedup_low REAL, speedup_high REAL, margin REAL,
+        evaluation TEXT NOT NULL, log_sha256 TEXT, build_log_sha256 TEXT, at TEXT NOT NULL,
+        CHECK ((status = 'passed') = (candidate_s IS NOT NULL)))""",
+    """CREATE TABLE profiles (
+        id TEXT PRIMARY KEY, candidate_id TEXT NOT NULL REFERENCES candidates(id), bottleneck TEXT NOT NULL,
+        profile TEXT NOT NULL, at TEXT NOT NULL)""",
+    """CREATE TABLE lessons (
+        id TEXT PRIMARY KEY, title TEXT NOT NULL, text TEXT NOT NULL, candidate_ids TEXT NOT NULL, direction TEXT,
+        space TEXT, at TEXT NOT NULL)""",
+    """CREATE TABLE jobs (
+        id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done',
+            'failed', 'cancelled', 'interrupted')),
+        run_id TEXT REFERENCES runs(id), owner TEXT NOT NULL, idempotency_key TEXT UNIQUE, request TEXT NOT NULL,
+        message TEXT NOT NULL, progress REAL, result TEXT, error TEXT,
+        created_at TEXT NOT NULL, started_at TEXT, ended_at TEXT)""",
+    """CREATE TABLE events (
+        n INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT REFERENCES runs(id), at TEXT NOT NULL, kind TEXT NOT NULL,
+        data TEXT NOT NULL)""",
+    "CREATE INDEX decisions_by_run ON decisions(run_id, round)",
+    "CREATE INDEX candidates_by_run ON candidates(run_id, round)",
+    "CREATE INDEX evaluations_by_candidate ON evaluations(candidate_id)",
+    "CREATE INDEX profiles_by_candidate ON profiles(candidate_id)",
+    "CREATE INDEX jobs_by_state ON jobs(state)",
+    "CREATE INDEX events_by_run ON events(run_id, n)",
+    """CREATE TRIGGER events_are_never_changed BEFORE UPDATE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
+    """CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+        BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
+)
+
+
+@migrations()
+def m001_first_schema(db: Any) -> None:
+    for statement in _FIRST_SCHEMA:
+        db.execute(statement)
+
+
+@migrations()
+def m002_lessons_are_searchable(db: Any) -> None:
+    db.table("lessons").enable_fts(["title", "text"], create_triggers=True, tokenize="porter unicode61")
