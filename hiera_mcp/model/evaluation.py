@@ -98,6 +98,8 @@ class Verification(Model):
     """Whether two calls on the same inputs gave the same bits."""
     findings: tuple[str, ...] = ()
     """What was seen that is not right: guard zones, mutated inputs, unwritten elements, …"""
+    notes: tuple[str, ...] = ()
+    """What limited the checks: trials that were dropped and why, an oracle that does not exist."""
 
 
 class Interval(Model):

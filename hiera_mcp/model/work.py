@@ -117,8 +117,9 @@ class ProfileRequest(CheckRequest):
 class JudgeReport(Model):
     """What the judge says about one candidate; the launcher turns it into an Evaluation."""
 
-    outcome: Literal["passed", "wrong_output", "suspect", "candidate_error", "runner_lost"]
-    """candidate_error: a call returned an error or raised; runner_lost: the runner's socket closed in mid-work."""
+    outcome: Literal["passed", "wrong_output", "suspect", "candidate_error", "runner_lost", "timeout"]
+    """candidate_error: a call returned an error or raised; runner_lost: the runner's socket closed in mid-work;
+    timeout: it did not answer within `load_s` or `call_s` and still runs."""
     stage: Literal["load", "prepare", "verify", "time"]
     reason: Text
     verification: Verification | None = None
