@@ -1,0 +1,1 @@
+"""What the project adds to the MCP SDK: strict arguments, readable errors, typed prompts."""

@@ -1,0 +1,73 @@
+"""Validation errors as an agent wants to read them: one line per fault, with the values that would be accepted."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+Schema = Mapping[str, Any]
+
+
+def explain(error: ValidationError, schema: Schema) -> str:
+    """One line per fault. `schema` is the JSON schema of what was validated; it names the legal fields and values."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return "\n".join(dict.fromkeys(f"- {_line(fault, schema)}" for fault in details))
+
+
+def _line(fault: ErrorDetails, schema: Schema) -> str:
+    loc = fault["loc"]
+    where = ".".join(map(str, loc)) or "(arguments)"
+    if fault["type"] == "extra_forbidden":
+        return f"{where}: no such argument.{_names(str(loc[-1]), _at(schema, loc[:-1], schema))}"
+    if fault["type"] in ("missing", "missing_argument"):
+        return f"{where}: is required.{_says(_at(schema, loc, schema))}"
+    return f"{where}: {fault['msg'].removeprefix('Value error, ')}.{_says(_at(schema, loc, schema))}"
+
+
+def _names(wrong: str, schema: Schema) -> str:
+    names = list(schema.get("properties", {}))
+    close = get_close_matches(wrong, names, n=1)
+    hint = f" Did you mean `{close[0]}`?" if close else ""
+    return f"{hint} Valid: {', '.join(names) or 'none'}."
+
+
+def _says(schema: Schema) -> str:
+    """Legal values and meaning of a field, as its schema states them."""
+    values = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+    parts: list[str] = []
+    if values:
+        parts.append("Valid: " + ", ".join(map(str, values)) + ".")
+    if "minimum" in schema and "maximum" in schema:
+        parts.append(f"Valid: {schema['minimum']} to {schema['maximum']}.")
+    if schema.get("description"):
+        parts.append(str(schema["description"]))
+    return "".join(f" {part}" for part in parts)
+
+
+def _at(schema: Schema, loc: Sequence[int | str], root: Schema) -> Schema:
+    """The part of a JSON schema that describes the value at `loc`; empty when there is none."""
+    here = _resolve(schema, root)
+    for part in loc:
+        here = _step(here, part, root)
+    return here
+
+
+def _step(schema: Schema, part: int | str, root: Schema) -> Schema:
+    if isinstance(part, int):
+        return _resolve(schema.get("items", {}), root)
+    properties = schema.get("properties", {})
+    extra = schema.get("additionalProperties")
+    return _resolve(properties.get(part) or (extra if isinstance(extra, Mapping) else {}), root)
+
+
+def _resolve(schema: Schema, root: Schema) -> Schema:
+    """Follow `$ref` and look through `X | None`; a field's own description wins over its type's."""
+    if "$ref" in schema:
+        target = root.get("$defs", {}).get(str(schema["$ref"]).rpartition("/")[2], {})
+        return {**_resolve(target, root), **{k: v for k, v in schema.items() if k != "$ref"}}
+    options = [o for o in schema.get("anyOf", ()) if o.get("type") != "null"]
+    if len(options) == 1:
+        return {**_resolve(options[0], root), **{k: v for k, v in schema.items() if k != "anyOf"}}
+    return schema
