@@ -1,0 +1,85 @@
+"""Typed calls to a server: one answer per call, however long the work behind it takes."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from mcp import Client
+from mcp.types import CallToolResult, TextContent, TextResourceContents
+from pydantic import BaseModel, JsonValue
+
+from hiera_mcp.errors import HieraError
+from hiera_mcp.model.run import JobState
+
+Answer = dict[str, Any]
+Progress = Callable[[str, float | None], Awaitable[None]]
+"""Receives a line, and a fraction from 0 to 1 where the server can tell it."""
+V = TypeVar("V", bound=BaseModel)
+
+WAIT_S = 25.0
+"""How long one call waits; a longer job is asked for again."""
+
+
+class ToolFailed(HieraError):
+    """A tool refused or failed; the text is the server's."""
+
+    kind = "tool"
+
+
+async def ignore(message: str, fraction: float | None) -> None:
+    """Progress that nobody looks at."""
+
+
+class Session:
+    """A connected client that knows how the tools answer."""
+
+    def __init__(self, client: Client, progress: Progress = ignore) -> None:
+        self._client = client
+        self._progress = progress
+
+    async def call(self, tool: str, **arguments: JsonValue) -> Answer:
+        """One call; arguments that are None are left out.
+
+        Raises:
+            ToolFailed: the tool answered with an error.
+            MCPError: the connection or the protocol failed.
+        """
+        given = {k: v for k, v in arguments.items() if v is not None}
+        result = await self._client.call_tool(tool, given, progress_callback=self._hear)
+        if result.is_error or result.structured_content is None:
+            raise ToolFailed(f"{tool}: {_text(result)}")
+        return result.structured_content
+
+    async def work(self, tool: str, **arguments: JsonValue) -> Answer:
+        """A long call, waited for until its job is done.
+
+        Raises:
+            ToolFailed: the job failed, was cancelled or interrupted.
+        """
+        answer = await self.call(tool, wait_s=WAIT_S, **arguments)
+        while not JobState(answer["state"]).ended:
+            job = await self.call("hiera_job", job_id=str(answer["job_id"]), wait_s=WAIT_S)
+            result: Answer = job["result"] or {}
+            answer = answer | result | {"state": job["state"], "error": job["error"]}
+        if answer["state"] != JobState.DONE:
+            why = answer.get("error") or answer.get("next_step") or "no reason was given"
+            raise ToolFailed(f"{tool}: job {answer['job_id']} is {answer['state']}: {why}")
+        return answer
+
+    async def read(self, uri: str) -> str:
+        """The text of a resource."""
+        contents = (await self._client.read_resource(uri)).contents
+        return "".join(c.text for c in contents if isinstance(c, TextResourceContents))
+
+    async def read_as(self, kind: type[V], uri: str) -> V:
+        """A JSON resource as a model."""
+        return kind.model_validate(json.loads(await self.read(uri)))
+
+    async def _hear(self, progress: float, total: float | None, message: str | None) -> None:
+        fraction = progress / total if total else None
+        await self._progress(message or "", fraction)
+
+
+def _text(result: CallToolResult) -> str:
+    text = "\n".join(c.text for c in result.content if isinstance(c, TextContent))
+    return text.removeprefix("Error executing tool ") or "the server gave no reason"
