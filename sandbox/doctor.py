@@ -1,0 +1,180 @@
+"""What this host offers: isolation, compilers, GPUs, and what to install for the rest."""
+
+import asyncio
+import importlib.metadata
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hiera_mcp.model.space import Target, architecture, is_cpu
+from hiera_mcp.model.work import DoctorReport, IsolationReport, TargetReport
+from hiera_mcp.sandbox.devices import GpuDevice, device_for, gpus
+from hiera_mcp.sandbox.isolation import probe
+from hiera_mcp.sandbox.isolation.binds import find_tool
+
+TOOLS = {
+    "g++": "missing: install it, for example `apt install g++`",
+    "nvcc": "missing: install the CUDA toolkit (only for targets cuda:*)",
+    "bwrap": "missing: install it, for example `apt install bubblewrap`",
+    "ncu": "missing: install Nsight Compute (only for hardware counters)",
+    "cuobjdump": "missing: comes with the CUDA toolkit (only for the instruction mix of targets cuda:*)",
+}
+"""Program → what to say where it is missing."""
+
+DISTRIBUTIONS = {
+    "torch": (("torch",), "missing: install torch; references cannot be run without it"),
+    "cupy": (("cupy-cuda13x", "cupy-cuda12x", "cupy"), "missing: install the extra cuda12 or cuda13 (only with a GPU)"),
+}
+"""Library → the distributions that bring it, and what to say where it is missing."""
+
+TARGETS: tuple[Target, ...] = ("cpu", "cuda:sm_80", "cuda:sm_90a")
+"""Targets that are reported on even where no GPU is."""
+
+MISSING = "missing"
+VERSION_S = 20.0
+
+
+async def report(chosen: str | None, thorough: bool) -> DoctorReport:
+    """Look at this host. `thorough` also asks every isolation backend, not the chosen one alone."""
+    isolation = await _isolation(chosen, thorough)
+    names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
+    tools = {**dict(zip(TOOLS, names, strict=True)), **{name: library_version(name) for name in DISTRIBUTIONS}}
+    architectures = await _architectures()
+    return assemble(isolation, chosen, gpus(), tools, architectures)
+
+
+def assemble(
+    isolation: Sequence[IsolationReport],
+    chosen: str | None,
+    present: Sequence[GpuDevice],
+    tools: Mapping[str, str],
+    architectures: Sequence[str],
+) -> DoctorReport:
+    """The report from what was seen. `architectures`: what the installed nvcc can build for, as `sm_80`."""
+    targets = tuple(dict.fromkeys((*TARGETS, *(g.target for g in present))))
+    reports = tuple(target_report(t, chosen, present, tools, architectures) for t in targets)
+    return DoctorReport(
+        isolation=tuple(isolation),
+        chosen=chosen,
+        targets=reports,
+        gpus=tuple(_gpu_line(g) for g in present),
+        tools=dict(tools),
+        advice=advice(chosen, present, tools),
+    )
+
+
+def target_report(
+    target: Target,
+    chosen: str | None,
+    present: Sequence[GpuDevice],
+    tools: Mapping[str, str],
+    architectures: Sequence[str],
+) -> TargetReport:
+    """Whether `target` can be compiled and run here, and if not, why."""
+    compiler = "g++" if is_cpu(target) else "nvcc"
+    why: list[str] = []
+    if tools[compiler].startswith(MISSING):
+        why.append(f"{compiler} is {tools[compiler]}")
+    elif not is_cpu(target) and architecture(target) not in architectures:
+        why.append(f"this nvcc cannot build for {architecture(target)}: it knows {', '.join(architectures)}")
+    compiles = not why
+    device = device_for(target, "auto", present)
+    if device is None:
+        why.append(f"no GPU that runs {target}; candidates are compiled and checked only")
+    if chosen is None:
+        why.append("no isolation backend works, see isolation")
+    usable = chosen is not None
+    return TargetReport(
+        target=target,
+        compiles=compiles and usable,
+        runs=compiles and usable and device is not None,
+        reason="; ".join(why),
+    )
+
+
+def advice(chosen: str | None, present: Sequence[GpuDevice], tools: Mapping[str, str]) -> tuple[str, ...]:
+    """What to do on this host, the most important first."""
+    lines: list[str] = []
+    if chosen is None:
+        lines.append(f"Nothing untrusted is run here. bwrap: {tools['bwrap']}. See `reason` of each isolation backend.")
+    elif chosen != "bubblewrap":
+        lines.append(f"Isolation by {chosen}; bubblewrap isolates more. bwrap: {tools['bwrap']}.")
+    wanted = ("g++", "torch", *(("nvcc", "ncu", "cuobjdump", "cupy") if present else ()))
+    lines.extend(f"{name} is {tools[name]}." for name in wanted if tools[name].startswith(MISSING))
+    if not present:
+        lines.append("No GPU is visible: target `cpu` runs; CUDA candidates are compiled and checked where nvcc is.")
+    return tuple(lines)
+
+
+async def tool_version(name: str) -> str:
+    """The version of a program, by its own word; what to install when it is missing."""
+    path = find_tool(name) or _in_toolkit(name)
+    if path is None:
+        return TOOLS[name]
+    said = await _output(str(path), "--version")
+    version = parse_version(said)
+    return f"{version} ({path})" if version else f"of unknown version ({path})"
+
+
+def parse_version(text: str) -> str:
+    """The first version number in what `--version` prints; nvcc and its tools call theirs `release 13.0, V13.0.88`."""
+    m = re.search(r"\bV(\d+(?:\.\d+)+)", text) or re.search(r"\b(\d+(?:\.\d+)+)", text)
+    return m[1] if m else ""
+
+
+def library_version(name: str) -> str:
+    """The version of a Python library, without importing it."""
+    distributions, missing = DISTRIBUTIONS[name]
+    for distribution in distributions:
+        try:
+            return importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return missing
+
+
+async def _isolation(chosen: str | None, thorough: bool) -> tuple[IsolationReport, ...]:
+    reports = tuple(await probe.report_all())
+    return reports if thorough or chosen is None else tuple(r for r in reports if r.backend == chosen)
+
+
+async def _architectures() -> tuple[str, ...]:
+    nvcc = find_tool("nvcc")
+    if nvcc is None:
+        return ()
+    plain = re.findall(r"\bsm_\d+\w?", await _output(str(nvcc), "--list-gpu-code"))
+    specific = [f"{name}{suffix}" for name in plain for suffix in "af" if name[-1].isdigit() and _number(name) >= 90]
+    return tuple(dict.fromkeys((*plain, *specific)))
+
+
+def _number(arch: str) -> int:
+    return int(re.sub(r"\D", "", arch))
+
+
+def _in_toolkit(name: str) -> Path | None:
+    nvcc = find_tool("nvcc")
+    found = shutil.which(name, path=str(nvcc.resolve().parent)) if nvcc else None
+    return Path(found) if found else None
+
+
+async def _output(*argv: str) -> str:
+    """stdout and stderr of a short command of the host; empty when it cannot be run."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+    except OSError:
+        return ""
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), VERSION_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return ""
+    return said.decode(errors="replace")
+
+
+def _gpu_line(gpu: GpuDevice) -> str:
+    major, minor = gpu.compute_capability
+    return f"{gpu.device}: {gpu.name}, compute capability {major}.{minor}, {gpu.memory_mib} MiB, driver {gpu.driver}"

@@ -1,0 +1,92 @@
+"""What each child program runs in: builders of BoxSpec, pure but for looking where Python and the toolkits are."""
+
+import os
+import sys
+from pathlib import Path
+
+from hiera_mcp.model.work import Limits
+from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
+from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
+
+CACHES = (
+    "XDG_CACHE_HOME",
+    "TORCH_EXTENSIONS_DIR",
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+    "CUPY_CACHE_DIR",
+)
+
+
+def tracer(work: Path) -> BoxSpec:
+    """The tracer: reads /box/request.json, writes /box/result.json."""
+    return BoxSpec(
+        argv=child_argv("tracer", "--request", f"{BOX}/request.json", "--result", f"{BOX}/result.json"),
+        work=work,
+        limits=BoxLimits(memory_bytes=host_memory() // 2, processes=256),
+        binds=_python(),
+        env=environment(),
+    )
+
+
+def judge(work: Path, fd: int, device: str) -> BoxSpec:
+    """The judge: trusted code of ours around the user's reference, which is not; so it is boxed as well.
+
+    It lives for many evaluations and holds the oracle in float64, hence the generous limits.
+    """
+    return BoxSpec(
+        argv=child_argv("judge", "--fd", str(fd), "--device", device),
+        work=work,
+        limits=BoxLimits(memory_bytes=host_memory() * 3 // 4, processes=512, output_bytes=256 << 20),
+        binds=_python(),
+        env=environment(),
+        fds=(fd,),
+        gpu=gpu_of(device),
+    )
+
+
+def runner(work: Path, fd: int, device: str, limits: Limits, toolkit: bool) -> BoxSpec:
+    """The runner: loads the built candidate from /box, which it cannot change.
+
+    Args:
+        toolkit: show it the compilers, for a ModelNew that builds an extension itself.
+    """
+    return BoxSpec(
+        argv=child_argv("runner", "--fd", str(fd), "--device", device),
+        work=work,
+        limits=BoxLimits(
+            memory_bytes=limits.memory_bytes,
+            disk_bytes=limits.disk_bytes,
+            processes=limits.processes,
+            output_bytes=limits.output_bytes,
+        ),
+        writable=False,
+        binds=(*_python(), *(toolkit_binds() if toolkit else ())),
+        env=environment(),
+        fds=(fd,),
+        gpu=gpu_of(device),
+    )
+
+
+def child_argv(name: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-P", "-m", f"hiera_mcp.sandbox.child.{name}", *arguments)
+
+
+def environment() -> dict[str, str]:
+    """Every cache is private to the box: a shared one would be a channel from one candidate to the next."""
+    return {**child_env(), **{name: f"/tmp/cache/{name.lower()}" for name in CACHES}}
+
+
+def _python() -> tuple[Bind, ...]:
+    return (*python_binds(), *child_binds())
+
+
+def gpu_of(device: str) -> int | None:
+    """1 of `cuda:1`; None of `cpu`."""
+    kind, _, index = device.partition(":")
+    return int(index or 0) if kind == "cuda" else None
+
+
+def host_memory() -> int:
+    """Bytes of physical memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,39 @@
+"""Evaluate a candidate: build → space → judge; and profile one from its binary and its measured time."""
+
+import time
+
+from hiera_mcp.model.evaluation import Evaluation, NotRun
+from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.work import EvaluateRequest, ProfileRequest
+from hiera_mcp.sandbox import evidence
+from hiera_mcp.sandbox.devices import device_for
+from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.sandbox.launcher.building import build
+from hiera_mcp.sandbox.launcher.host import Host, device_of
+from hiera_mcp.sandbox.launcher.judging import Job, judge
+from hiera_mcp.sandbox.launcher.verdict import not_built
+
+
+async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
+    """One status, or NotRun where the target has no device here."""
+    started = time.monotonic()
+    target = request.contract.target
+    device = device_for(target, request.device)
+    built = await build(host, request, notify)
+    here = device_of(host, target, device)
+    result = not_built(built.build, built.findings, here)
+    if result is None and device is None:
+        reason = f"built and inside its space; this host has no GPU that can run {target}, so nothing ran"
+        return NotRun(reason=reason, build=built.build, device=here)
+    if result is None:
+        assert device is not None
+        result = await judge(Job(host, request, built, device, notify))
+    seconds = time.monotonic() - started
+    return result.model_copy(update={"build": built.build, "device": here, "seconds": seconds})
+
+
+async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profile:
+    """Static and derived evidence. Hardware counters will be read here, by ncu around a runner, under the device's lock."""
+    device = device_for(request.contract.target, request.device)
+    built = await build(host, request, notify)
+    return evidence.profile(request, built, device_of(host, request.contract.target, device))

@@ -1,0 +1,69 @@
+"""What every operation of the launcher shares: isolation, work folders, caches, locks, warm judges."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from hiera_mcp.errors import NoIsolationError
+from hiera_mcp.model.evaluation import Device
+from hiera_mcp.model.space import Target
+from hiera_mcp.sandbox.devices import cpu_name, device_note, gpu_named, host_name, processors
+from hiera_mcp.sandbox.isolation import probe
+from hiera_mcp.sandbox.isolation.box import Isolation
+from hiera_mcp.sandbox.launcher.judges import Judges
+from hiera_mcp.sandbox.launcher.locks import DeviceLocks
+from hiera_mcp.sandbox.launcher.work import WorkRoot
+
+
+@dataclass(frozen=True)
+class Host:
+    """One launcher's hold on its host."""
+
+    isolation_or_none: Isolation | None
+    work: WorkRoot
+    cache: Path
+    compile_slots: asyncio.Semaphore
+    """As many compilers at once as there are processors."""
+    locks: DeviceLocks
+    judges: Judges
+
+    @classmethod
+    async def open(cls, cache: Path, unsafe: bool) -> "Host":
+        """Choose the isolation by trying, make the work root. `unsafe` allows to run without isolation."""
+        work = WorkRoot.create()
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        slots = asyncio.Semaphore(processors())
+        return cls(await probe.choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work))
+
+    @property
+    def isolation(self) -> Isolation:
+        """The backend in use.
+
+        Raises:
+            NoIsolationError: none passes its self-check here.
+        """
+        if self.isolation_or_none is None:
+            raise NoIsolationError(
+                "No isolation backend passes its self-check on this host, so nothing untrusted is run.",
+                todo="Install bubblewrap (Debian: `apt install bubblewrap`) and see `hiera-mcp doctor` for what each "
+                "backend lacks; `--unsafe-no-sandbox` runs candidates with all rights of this user.",
+            )
+        return self.isolation_or_none
+
+    async def close(self) -> None:
+        await self.judges.close()
+        self.work.remove()
+
+
+def device_of(host: Host, target: Target, device: str | None) -> Device:
+    """Device for a result; None: built here, and nothing ran."""
+    gpu = gpu_named(device) if device else None
+    name = gpu.name if gpu else cpu_name() if device else f"no device; built on {cpu_name()}"
+    note = device_note(target, gpu) if gpu else ""
+    return Device(
+        name=f"{name} ({note})" if note else name,
+        target=target,
+        driver=gpu.driver if gpu else None,
+        isolation=host.isolation.name,
+        host=host_name(),
+    )

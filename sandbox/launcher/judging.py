@@ -1,0 +1,167 @@
+"""Have a built candidate judged: device lock, warm judge, fresh runner, deadlines, and nothing left afterwards."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hiera_mcp.errors import LostError, SandboxError
+from hiera_mcp.model.evaluation import Evaluation
+from hiera_mcp.model.space import MODEL_FILE
+from hiera_mcp.model.work import EvaluateRequest, JudgeReport
+from hiera_mcp.sandbox.compilers import Built
+from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.sandbox.isolation import process
+from hiera_mcp.sandbox.launcher import boxes
+from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.judges import Box, Judge, JudgeLost, ending
+from hiera_mcp.sandbox.launcher.verdict import judged
+
+GRACE_S = 30.0
+"""So long may the judge take to notice that its runner is gone: it may be in the middle of the reference."""
+SETTLE_S = 2.0
+"""So long may a runner take to end after it closed its channel; then it is ended."""
+ATTEMPTS = 2
+"""A judge that dies takes no candidate with it: once more, with a fresh one."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One candidate to judge."""
+
+    host: Host
+    request: EvaluateRequest
+    built: Built
+    device: str
+    notify: Notify
+
+    @property
+    def python(self) -> bool:
+        return (self.built.folder / MODEL_FILE).is_file()
+
+    @property
+    def builds_extension(self) -> bool:
+        """A ModelNew that compiles an extension by itself needs a compiler in its box, and time."""
+        return self.python and "cpp_extension" in (self.built.folder / MODEL_FILE).read_text(errors="replace")
+
+    @property
+    def order(self) -> dict[str, Any]:
+        """The message to the judge, but for the job's name."""
+        limits = self.request.limits
+        return {
+            "op": "judge",
+            "contract": self.request.contract.model_dump(mode="json"),
+            "candidate": {"kind": "python" if self.python else "c_abi"},
+            "options": {"protocol": self.request.protocol, "call_s": limits.call_s, "load_s": self.load_s},
+        }
+
+    @property
+    def load_s(self) -> float:
+        return max(self.request.limits.load_s, 300.0) if self.builds_extension else self.request.limits.load_s
+
+
+async def judge(job: Job) -> Evaluation:
+    """The evaluation of a candidate that was built, without its build and device.
+
+    Raises:
+        SandboxError: the judge or the reference failed; the candidate is not to blame.
+    """
+    async with job.host.locks.measuring(job.device, job.notify):
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return await _with_judge(job)
+            except JudgeLost as e:
+                if attempt == ATTEMPTS:
+                    raise LostError(f"The judge was lost twice: {e}.", todo="Run `hiera-mcp doctor`.") from e
+                await job.notify("the judge was lost; starting a fresh one", None)
+    raise AssertionError("unreachable")
+
+
+async def _with_judge(job: Job) -> Evaluation:
+    async with _judge(job) as found:
+        return await _with_runner(job, found)
+
+
+@contextlib.asynccontextmanager
+async def _judge(job: Job) -> AsyncGenerator[Judge]:
+    """A judge for the job; kept warm after a clean end, ended after any other."""
+    await job.notify(f"getting a judge on {job.device}", None)
+    judges = job.host.judges
+    start = partial(process.start, job.host.isolation)
+    found = await judges.take(job.device, job.request.contract.id, start, boxes.judge)
+    try:
+        yield found
+    except JudgeLost as e:
+        raise JudgeLost(ending(await judges.drop(found))) from e
+    except BaseException:
+        await judges.drop(found)
+        raise
+    judges.keep(job.device, found)
+
+
+async def _with_runner(job: Job, found: Judge) -> Evaluation:
+    """Judge the candidate in a fresh runner; when this returns or raises, no process of the runner is left."""
+    with job.host.work.folder("runner") as folder:
+        _copy(job.built.folder, folder)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            spec = boxes.runner(folder, theirs.fileno(), job.device, job.request.limits, job.builds_extension)
+            box: Box = await process.start(job.host.isolation, spec)
+            theirs.close()
+            try:
+                name = await found.judge(job.order, ours.fileno())
+                ours.close()
+                report, deadline = await _follow(job, found, name, box)
+            finally:
+                await box.kill()
+        return judged(report, await box.wait(), deadline)
+
+
+async def _follow(job: Job, found: Judge, name: str, box: Box) -> tuple[JudgeReport, str | None]:
+    """Wait for the report, the runner's end or the deadline; the report, and which deadline passed."""
+    last = "starting"
+
+    async def on_progress(message: str, fraction: float | None) -> None:
+        nonlocal last
+        last = message
+        await job.notify(message, fraction)
+
+    total_s = job.request.limits.total_s
+    reporting = asyncio.create_task(found.report(name, on_progress))
+    running = asyncio.create_task(box.wait())
+    try:
+        done, _ = await asyncio.wait((reporting, running), timeout=total_s, return_when=asyncio.FIRST_COMPLETED)
+        deadline = None if done else f"not done within {total_s:g} s; last: {last}"
+        if not done:
+            await box.kill()
+        await asyncio.wait((reporting,), timeout=GRACE_S)
+        if not reporting.done():
+            raise _busy(last)
+        report = reporting.result()
+        if report.outcome == "runner_lost":
+            await asyncio.wait((running,), timeout=SETTLE_S)
+        return report, deadline
+    finally:
+        reporting.cancel()
+        running.cancel()
+        await asyncio.wait((reporting, running))
+
+
+def _busy(last: str) -> SandboxError:
+    return SandboxError(
+        f"The judge did not end its work ({last}), though the candidate's process was gone for {GRACE_S:g} s.",
+        todo="The reference is too slow for this limit: use smaller shapes, or raise `total_s`.",
+    )
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """A private copy of what was built, so that no runner sees, or changes, what another one loads."""
+    for path in source.iterdir():
+        if path.is_file() and not path.is_symlink() and (path.suffix == ".so" or path.name == MODEL_FILE):
+            shutil.copyfile(path, folder / path.name)
+            (folder / path.name).chmod(0o644)

@@ -1,0 +1,106 @@
+"""One lock per device, shared by all servers of the host, so that no measurement disturbs another.
+
+A device is measured under an exclusive lock. What loads the processors without measuring (compiling, say) shares the
+lock of `cpu`. Every taker first passes a gate, so that a server with a long queue cannot starve the others: it has to
+pass the gate again, where they wait.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from hiera_mcp.errors import SandboxError
+from hiera_mcp.sandbox.executor import Notify
+
+POLL_S = 0.02
+TELL_S = 5.0
+"""Progress is repeated this often while waiting, so that clients do not give up."""
+
+
+def default_folder() -> Path:
+    """Shared by all users of the host; `/run/lock` where there is one, as for other device locks (FHS 3.0, 5.9)."""
+    shared = Path("/run/lock")
+    return shared if os.access(shared, os.W_OK | os.X_OK) else Path("/tmp")
+
+
+class DeviceLocks:
+    """The locks of the devices, as files in `folder`."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or default_folder()
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    @contextlib.asynccontextmanager
+    async def measuring(self, device: str, notify: Notify) -> AsyncGenerator[None]:
+        """Hold `device` alone. Progress says that it waits, when it waits."""
+        async with self._holding(device, fcntl.LOCK_EX, notify):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def loading(self, notify: Notify) -> AsyncGenerator[None]:
+        """Load the processors beside others that do, while nobody measures on them."""
+        async with self._holding("cpu", fcntl.LOCK_SH, notify):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def _holding(self, device: str, how: int, notify: Notify) -> AsyncGenerator[None]:
+        name = device.replace(":", "")
+        with contextlib.ExitStack() as stack:
+            async with self._turns.setdefault(device, asyncio.Lock()):
+                with contextlib.ExitStack() as gate:
+                    await _take(self._open(gate, f"hiera-{name}.gate"), fcntl.LOCK_EX, device, notify)
+                    await _take(self._open(stack, f"hiera-{name}.lock"), how, device, notify)
+            yield
+
+    def _open(self, stack: contextlib.ExitStack, name: str) -> int:
+        fd = open_shared(self._folder / name)
+        stack.callback(os.close, fd)
+        return fd
+
+
+def open_shared(path: Path) -> int:
+    """Open a lock file that may belong to any user; a lock needs no right to write.
+
+    In a sticky folder the kernel refuses O_CREAT on other users' files (fs.protected_regular), hence the two steps.
+
+    Raises:
+        SandboxError: the path cannot be used as a lock.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    for _ in range(3):
+        with contextlib.suppress(FileNotFoundError):
+            return _checked(path, flags)
+        with contextlib.suppress(FileExistsError):
+            fd = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(fd, 0o644)
+            return fd
+    raise SandboxError(f"The device lock {path} is created and removed by somebody else all the time.")
+
+
+def _checked(path: Path, flags: int) -> int:
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as e:
+        raise SandboxError(f"The device lock {path} cannot be opened: {e.strerror}.", todo="Remove that file.") from e
+
+
+async def _take(fd: int, how: int, device: str, notify: Notify) -> None:
+    waited = 0.0
+    while not _try(fd, how):
+        if waited % TELL_S < POLL_S:
+            await notify(f"waiting for the device {device}: another evaluation is using it", None)
+        await asyncio.sleep(POLL_S)
+        waited += POLL_S
+
+
+def _try(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,45 @@
+"""What the server can ask for, by name."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hiera_mcp.model.base import Model
+from hiera_mcp.model.work import CheckRequest, EvaluateRequest, ProfileRequest, TraceRequest
+from hiera_mcp.sandbox import doctor
+from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.sandbox.launcher.building import check
+from hiera_mcp.sandbox.launcher.evaluating import evaluate, profile
+from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.tracing import trace
+
+Operation = Callable[[Host, Any, Notify], Awaitable[Model]]
+
+
+async def _trace(host: Host, request: Any, notify: Notify) -> Model:
+    return await trace(host, TraceRequest.model_validate(request), notify)
+
+
+async def _check(host: Host, request: Any, notify: Notify) -> Model:
+    return await check(host, CheckRequest.model_validate(request), notify)
+
+
+async def _evaluate(host: Host, request: Any, notify: Notify) -> Model:
+    return await evaluate(host, EvaluateRequest.model_validate(request), notify)
+
+
+async def _profile(host: Host, request: Any, notify: Notify) -> Model:
+    return await profile(host, ProfileRequest.model_validate(request), notify)
+
+
+async def _doctor(host: Host, request: Any, notify: Notify) -> Model:
+    chosen = host.isolation_or_none
+    return await doctor.report(chosen.name if chosen else None, bool(request.get("thorough")))
+
+
+OPERATIONS: dict[str, Operation] = {
+    "trace": _trace,
+    "check": _check,
+    "evaluate": _evaluate,
+    "profile": _profile,
+    "doctor": _doctor,
+}

@@ -1,0 +1,90 @@
+"""Trace a reference in a box and read what the tracer left, which the reference could have written as well."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from hiera_mcp.errors import SandboxError, TaskError, error_from_dict
+from hiera_mcp.model.work import Trace, TraceRequest
+from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.sandbox.isolation import process
+from hiera_mcp.sandbox.isolation.box import Outcome
+from hiera_mcp.sandbox.launcher import boxes
+from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.verdict import LIMITS, signal_name, tail
+
+RESULT_BYTES = 64 << 20
+
+
+async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
+    """Run the tracer on the reference.
+
+    The tracer also measures this host's processor, hence the device lock.
+
+    Raises:
+        TaskError: the reference is at fault; says what to change.
+    """
+    isolation = host.isolation
+    with host.work.folder("trace") as folder:
+        (folder / "request.json").write_text(request.model_dump_json())
+        spec = boxes.tracer(folder)
+        async with host.locks.measuring("cpu", notify):
+            await notify("tracing the reference", None)
+            outcome = await process.run(isolation, spec, request.timeout_s)
+        return _trace(read_result(folder / "result.json"), outcome, request)
+
+
+def read_result(path: Path) -> bytes | None:
+    """What a box left at `path`: a regular file of a sane size, never a link, a pipe or a device; None otherwise."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > RESULT_BYTES:
+            return None
+        return file.read(RESULT_BYTES)
+
+
+def _trace(result: bytes | None, outcome: Outcome, request: TraceRequest) -> Trace:
+    if outcome.ended not in ("exit", "signal"):
+        raise stopped(outcome, request.timeout_s)
+    if result is None:
+        raise crashed(outcome)
+    try:
+        message: Any = json.loads(result)
+        if isinstance(message, dict) and "error" in message:
+            raise error_from_dict(cast("dict[str, Any]", message)["error"])
+        return Trace.model_validate(message["trace"])
+    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as e:
+        raise SandboxError(f"The tracer left a result that cannot be read: {e}", todo="Report this text.") from e
+
+
+def stopped(outcome: Outcome, timeout_s: float) -> TaskError:
+    """The error for a reference that was ended by a limit."""
+    words = tail(outcome.output)
+    last = f" Its last output: {words}" if words else ""
+    if outcome.ended in ("timeout", "killed"):
+        return TaskError(
+            f"The reference did not end within {timeout_s:g} s.{last}",
+            todo="Remove endless loops and slow work from its module level, `__init__`, `forward` and `get_inputs`, "
+            "or use smaller shapes.",
+        )
+    return TaskError(
+        f"The reference was stopped: it took {LIMITS[outcome.ended]}.{last}",
+        todo="Make its tensors smaller, and let it neither write files, start processes nor print much.",
+    )
+
+
+def crashed(outcome: Outcome) -> TaskError:
+    """The error for a reference that took its process down."""
+    how = f"by {signal_name(outcome.code)}" if outcome.ended == "signal" else f"with exit status {outcome.code}"
+    return TaskError(
+        f"The reference ended its process {how}. Its last output: {tail(outcome.output) or '(none)'}",
+        todo="It must return from `Model(*get_init_inputs())` and `model(*get_inputs())`; run it by itself to see why.",
+    )
