@@ -13,6 +13,7 @@ from typing import IO, Any, TypeVar
 
 import anyio
 
+import hiera_mcp
 from hiera_mcp.errors import LostError, SandboxError, error_from_dict
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.evaluation import Evaluation, NotRun
@@ -123,6 +124,7 @@ class _Launcher:
                     stderr=log,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
+                    env=launcher_environment(),
                 )
             except OSError as e:
                 ours.close()
@@ -206,6 +208,13 @@ def launcher_argv(fd: int, unsafe: bool, cache: Path) -> tuple[str, ...]:
     module = "hiera_mcp.sandbox.launcher"
     argv = (sys.executable, "-P", "-m", module, "--fd", str(fd), "--cache", str(cache))
     return (*argv, "--unsafe") if unsafe else argv
+
+
+def launcher_environment() -> dict[str, str]:
+    """This process's environment; the launcher imports the same hiera_mcp, wherever this process found it."""
+    root = str(Path(hiera_mcp.__file__).parent.parent)
+    rest = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{rest}" if rest else root}
 
 
 def default_cache_dir() -> Path:

@@ -2,10 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +13,9 @@ from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.model.work import JudgeReport
 from hiera_mcp.sandbox.child.wire import Closed, Malformed
 from hiera_mcp.sandbox.executor import Notify
-from hiera_mcp.sandbox.isolation.box import BoxSpec, Outcome
+from hiera_mcp.sandbox.isolation import process
+from hiera_mcp.sandbox.isolation.box import BoxSpec, Isolation, Outcome
+from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher.channel import Channel
 from hiera_mcp.sandbox.launcher.verdict import signal_name, tail
 from hiera_mcp.sandbox.launcher.work import WorkRoot
@@ -24,16 +26,6 @@ IDLE_S = 300.0
 REPORT_BYTES = 4 << 20
 
 
-class Box(Protocol):
-    """A started box, as `isolation.process.start` returns it."""
-
-    @property
-    def pid(self) -> int: ...
-    async def wait(self, timeout: float | None = None) -> Outcome: ...
-    async def kill(self) -> None: ...
-
-
-Start = Callable[[BoxSpec], Awaitable[Box]]
 SpecOf = Callable[[Path, int, str], BoxSpec]
 """From a fresh work folder, the judge's descriptor and its device to its box."""
 
@@ -55,7 +47,7 @@ class Ready:
 class Judge:
     """One running judge and the channel to it."""
 
-    def __init__(self, contract: str, box: Box, channel: Channel, ready: Ready, work: Path) -> None:
+    def __init__(self, contract: str, box: BoxProcess, channel: Channel, ready: Ready, work: Path) -> None:
         self.contract = contract
         self.ready = ready
         self.work = work
@@ -130,7 +122,7 @@ class Judges:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def take(self, device: str, contract: str, start: Start, spec: SpecOf) -> Judge:
+    async def take(self, device: str, contract: str, isolation: Isolation, spec: SpecOf) -> Judge:
         """The judge for `contract` on `device`; a warm one for another contract is ended first.
 
         It belongs to the caller until `keep` or `drop`.
@@ -144,7 +136,7 @@ class Judges:
             return judge
         if judge is not None:
             await self.drop(judge)
-        return await self._start(device, contract, start, spec)
+        return await self._start(device, contract, isolation, spec)
 
     def keep(self, device: str, judge: Judge) -> None:
         """Give a healthy judge back; it is ended when nobody takes it for a while."""
@@ -180,11 +172,11 @@ class Judges:
     async def _forget(self, judge: Judge) -> None:
         await self.drop(judge)
 
-    async def _start(self, device: str, contract: str, start: Start, spec: SpecOf) -> Judge:
+    async def _start(self, device: str, contract: str, isolation: Isolation, spec: SpecOf) -> Judge:
         work = self._work.make("judge")
         ours, theirs = socket.socketpair()
         with theirs:
-            box = await start(spec(work, theirs.fileno(), device))
+            box = await process.start(isolation, spec(work, theirs.fileno(), device))
         ours.setblocking(False)
         channel = await Channel.open(ours)
         try:

@@ -6,7 +6,6 @@ import shutil
 import socket
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from hiera_mcp.model.work import EvaluateRequest, JudgeReport
 from hiera_mcp.sandbox.compilers import Built
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
+from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.judges import Box, Judge, JudgeLost, ending
+from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, ending
 from hiera_mcp.sandbox.launcher.verdict import judged
 
 GRACE_S = 30.0
@@ -92,8 +92,7 @@ async def _judge(job: Job) -> AsyncGenerator[Judge]:
     """A judge for the job; kept warm after a clean end, ended after any other."""
     await job.notify(f"getting a judge on {job.device}", None)
     judges = job.host.judges
-    start = partial(process.start, job.host.isolation)
-    found = await judges.take(job.device, job.request.contract.id, start, boxes.judge)
+    found = await judges.take(job.device, job.request.contract.id, job.host.isolation, boxes.judge)
     try:
         yield found
     except JudgeLost as e:
@@ -111,7 +110,7 @@ async def _with_runner(job: Job, found: Judge) -> Evaluation:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             spec = boxes.runner(folder, theirs.fileno(), job.device, job.request.limits, job.builds_extension)
-            box: Box = await process.start(job.host.isolation, spec)
+            box = await process.start(job.host.isolation, spec)
             theirs.close()
             try:
                 name = await found.judge(job.order, ours.fileno())
@@ -122,7 +121,7 @@ async def _with_runner(job: Job, found: Judge) -> Evaluation:
         return judged(report, await box.wait(), deadline)
 
 
-async def _follow(job: Job, found: Judge, name: str, box: Box) -> tuple[JudgeReport, str | None]:
+async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[JudgeReport, str | None]:
     """Wait for the report, the runner's end or the deadline; the report, and which deadline passed."""
     last = "starting"
 

@@ -1,9 +1,6 @@
 """Trace a reference in a box and read what the tracer left, which the reference could have written as well."""
 
 import json
-import os
-import stat
-from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -15,9 +12,8 @@ from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.box import Outcome
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.leftovers import read_result
 from hiera_mcp.sandbox.launcher.verdict import LIMITS, signal_name, tail
-
-RESULT_BYTES = 64 << 20
 
 
 async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
@@ -36,19 +32,6 @@ async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
             await notify("tracing the reference", None)
             outcome = await process.run(isolation, spec, request.timeout_s)
         return _trace(read_result(folder / "result.json"), outcome, request)
-
-
-def read_result(path: Path) -> bytes | None:
-    """What a box left at `path`: a regular file of a sane size, never a link, a pipe or a device; None otherwise."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > RESULT_BYTES:
-            return None
-        return file.read(RESULT_BYTES)
 
 
 def _trace(result: bytes | None, outcome: Outcome, request: TraceRequest) -> Trace:
