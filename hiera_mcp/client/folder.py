@@ -58,27 +58,31 @@ class Settings(Model):
     """Only the first so many rounds."""
 
 
-def read_folder(folder: Path) -> Script:
-    """The script that a folder describes.
+def read_folder(folder: Path, rounds: int | None = None) -> Script:
+    """The script that a folder describes; at most the first `rounds` rounds of it.
 
     Raises:
         RequestError: what is missing or wrong in the folder, and what would be right.
     """
+    if rounds is not None and rounds < 1:
+        raise RequestError(f"{rounds} rounds cannot be run.", todo="Ask for 1 or more.")
     if not folder.is_dir():
         raise RequestError(f"{folder} is not a folder.", todo="Name a folder with task.py and round1/.")
     settings, tables = _settings(folder / "run.toml")
     task = _task_file(folder, settings.task)
-    rounds = [_round(path, n, tables.pop(n, RoundSettings())) for n, path in _round_folders(folder, settings.rounds)]
-    if settings.rounds is None and tables:
-        n = min(tables)
-        raise RequestError(f"run.toml has a table [round{n}], but there is no folder round{n} in {folder}.")
+    folders = _round_folders(folder)
+    for n in tables:
+        if n > len(folders):
+            raise RequestError(f"run.toml has a table [round{n}], but there is no folder round{n} in {folder}.")
+    most = rounds or settings.rounds
+    kept = [_round(path, n, tables.get(n, RoundSettings())) for n, path in folders[:most]]
     script = Script(
         name=settings.name or (folder.resolve().name if task.stem == "task" else task.stem),
         source=_text(task),
         target=settings.target,
         precision=settings.precision,
         goal=settings.goal,
-        rounds=tuple(rounds),
+        rounds=tuple(kept),
     )
     _check_parents(script)
     return script
@@ -128,7 +132,7 @@ def _task_file(folder: Path, named: str | None) -> Path:
     raise RequestError(f"Which file in {folder} is the task?", todo=todo, valid=[p.name for p in found])
 
 
-def _round_folders(folder: Path, most: int | None) -> list[tuple[int, Path]]:
+def _round_folders(folder: Path) -> list[tuple[int, Path]]:
     found = sorted((int(m[1]), p) for p in folder.iterdir() if p.is_dir() and (m := _ROUND.match(p.name)))
     numbers = [n for n, _ in found]
     if not found:
@@ -136,7 +140,7 @@ def _round_folders(folder: Path, most: int | None) -> list[tuple[int, Path]]:
     if numbers != list(range(1, len(numbers) + 1)):
         names = ", ".join(p.name for _, p in found)
         raise RequestError(f"The rounds in {folder} are {names}.", todo="Number them 1, 2, 3, … without a gap.")
-    return found[:most]
+    return found
 
 
 def _round(folder: Path, n: int, settings: RoundSettings) -> Round:

@@ -7,7 +7,7 @@ from mcp import Client
 from hiera_mcp.client.session import Session
 from hiera_mcp.errors import NoIsolationError, ToolchainError
 from hiera_mcp.model.space import is_cpu
-from hiera_mcp.model.work import DoctorReport, TargetReport
+from hiera_mcp.model.work import DoctorReport
 
 DOCTOR = "hiera://doctor"
 DEMO = Path(__file__).parent / "demo"
@@ -18,8 +18,8 @@ async def ask_doctor(client: Client) -> DoctorReport:
     return await Session(client).read_as(DoctorReport, DOCTOR)
 
 
-def pick_target(report: DoctorReport) -> str:
-    """The first CUDA target that runs on the host, else `cpu`.
+def pick_target(report: DoctorReport, wanted: str | None = None) -> str:
+    """`wanted`, else the first CUDA target that runs on the host, else `cpu`.
 
     Raises:
         NoIsolationError: untrusted code cannot be isolated on the host.
@@ -27,7 +27,13 @@ def pick_target(report: DoctorReport) -> str:
     """
     require_isolation(report)
     cuda = [t.target for t in report.targets if t.runs and not is_cpu(t.target)]
-    return cuda[0] if cuda else _require_cpu(report.targets, report)
+    target = wanted or next(iter(cuda), "cpu")
+    found = next((t for t in report.targets if t.target == target), None)
+    if found is None:
+        raise ToolchainError(f"This host does not know the target {target}.", valid=[t.target for t in report.targets])
+    if not found.runs:
+        raise ToolchainError(f"The target {target} does not run on this host: {found.reason}", todo=_advice(report))
+    return target
 
 
 def require_isolation(report: DoctorReport) -> None:
@@ -35,14 +41,6 @@ def require_isolation(report: DoctorReport) -> None:
     if report.chosen is None:
         tried = "; ".join(f"{i.backend}: {i.reason}" for i in report.isolation if not i.usable)
         raise NoIsolationError(f"Candidates cannot be isolated on this host ({tried}).", todo=_advice(report))
-
-
-def _require_cpu(targets: tuple[TargetReport, ...], report: DoctorReport) -> str:
-    cpu = next((t for t in targets if is_cpu(t.target)), None)
-    if cpu is None or not (cpu.compiles and cpu.runs):
-        why = cpu.reason if cpu else "the host does not offer it"
-        raise ToolchainError(f"The target cpu does not run here: {why}", todo=_advice(report))
-    return cpu.target
 
 
 def _advice(report: DoctorReport) -> str:

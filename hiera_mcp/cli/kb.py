@@ -1,0 +1,45 @@
+"""`hiera-mcp kb search QUERY`: expert entries and recorded lessons."""
+
+import argparse
+import json
+from typing import Any
+
+import anyio
+
+from hiera_mcp.cli.connection import local
+from hiera_mcp.cli.options import add_json, add_settings, settings_of
+from hiera_mcp.cli.output import wrapped
+from hiera_mcp.client.session import Answer, Session
+from hiera_mcp.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    search = actions.add_parser("search", help="entries and lessons for some words")
+    add_settings(search)
+    add_json(search)
+    search.add_argument("query", nargs="+")
+    search.add_argument("--direction", help="one of the five optimisation directions")
+    search.add_argument("--limit", type=int, default=5)
+
+
+def run(args: argparse.Namespace) -> int:
+    answer = anyio.run(_search, settings_of(args), " ".join(args.query), args.direction, args.limit)
+    found = {key: answer[key] for key in ("entries", "lessons")}
+    print(json.dumps(found, indent=2) if args.json else "\n".join(lines_of(found)))
+    return 0 if any(found.values()) else 1
+
+
+async def _search(settings: Settings, query: str, direction: str | None, limit: int) -> Answer:
+    async with local(settings) as client:
+        return await Session(client).call("hiera_knowledge_search", query=query, direction=direction, limit=limit)
+
+
+def lines_of(found: dict[str, Any]) -> list[str]:
+    """Entries first, then lessons."""
+    lines: list[str] = []
+    for entry in found["entries"]:
+        lines += [f"{entry['slug']}: {entry['title']}  ({entry['direction']})", *wrapped(entry["summary"], "    ")]
+    for lesson in found["lessons"]:
+        lines += [f"lesson {lesson['id']}: {lesson['title']}", *wrapped(lesson["text"], "    ")]
+    return lines or ["Nothing found."]

@@ -1,0 +1,32 @@
+"""Arguments that several commands share, and the settings that they lead to."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from hiera_mcp.settings import Settings, from_environment
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """--data-dir and --unsafe-no-sandbox."""
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="database and files (default: HIERA_DATA_DIR)")
+    parser.add_argument(
+        "--unsafe-no-sandbox",
+        action="store_true",
+        help="run untrusted code without isolation: it can then read and change whatever you can",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The environment's settings, overridden by the flags."""
+    settings = from_environment()
+    if args.data_dir is not None:
+        settings = replace(settings, data_dir=args.data_dir.expanduser().absolute())
+    if args.unsafe_no_sandbox:
+        settings = replace(settings, unsafe_no_sandbox=True)
+    return settings

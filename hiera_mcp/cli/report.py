@@ -1,0 +1,101 @@
+"""A run on the screen: decisions as they are taken, a table per round, and what came of it."""
+
+from collections.abc import Sequence
+
+from hiera_mcp.cli.output import ProgressLine, duration, ratio, table, wrapped
+from hiera_mcp.client.events import ContractBuilt, Decided, Evaluated, Event, Progress, RunStarted
+from hiera_mcp.client.report import CandidateRow, ContractView, DecisionRow, RunReport, RunView
+
+HEAD = ("candidate", "status", "time", "speed-up [95 %]", "margin")
+
+
+class Screen:
+    """Shows the events of a run. With `quiet` only the progress line."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._progress = ProgressLine()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self._progress.show(event.message, event.fraction)
+            return
+        self._progress.clear()
+        if not self._quiet:
+            print("\n".join(lines_of(event)), flush=True)
+
+    def finish(self, report: RunReport) -> None:
+        """The end of the run."""
+        self._progress.clear()
+        if not self._quiet:
+            print("\n".join(closing(report)), flush=True)
+
+
+def lines_of(event: ContractBuilt | RunStarted | Decided | Evaluated) -> list[str]:
+    """What is printed for an event."""
+    match event:
+        case ContractBuilt(contract):
+            return contract_lines(contract)
+        case RunStarted(run):
+            return [f"Run {run.run_id}", ""]
+        case Decided(decision):
+            return decision_lines(decision)
+        case Evaluated(number, rows):
+            return ["", f"Round {number}", *candidate_lines(rows), ""]
+
+
+def contract_lines(contract: ContractView) -> list[str]:
+    first = f"Contract {contract.contract_id}: {contract.task} on {contract.target}, {contract.precision}"
+    floor = f"  floor {duration(contract.floor.seconds)} per call"
+    why = f" ({contract.floor.arithmetic})" if contract.floor.arithmetic else ""
+    return [first, *wrapped(floor.strip() + why, "  ")]
+
+
+def decision_lines(decision: DecisionRow) -> list[str]:
+    head = f"Round {decision.round} {decision.kind}: {decision.choice}"
+    told = f"decided by the {decision.decided_by}"
+    other = decision.recommended not in ("", decision.choice) and decision.kind != "strategy"
+    against = f"; recommended was {decision.recommended}" if other else ""
+    return [f"{head}  ({told}{against})", *wrapped(decision.reason, "    ")]
+
+
+def candidate_lines(rows: Sequence[CandidateRow]) -> list[str]:
+    """The table; below it why each candidate that did not pass failed."""
+    lines = table(HEAD, [_cells(row) for row in rows])
+    for row in rows:
+        if row.status != "passed":
+            lines += wrapped(f"{row.name}: {row.reason}", "  ")
+    return lines
+
+
+def _cells(row: CandidateRow) -> tuple[str, ...]:
+    margin = "–" if row.margin is None else f"{row.margin:.3g}"
+    time = duration(row.time_s.median if row.time_s else None)
+    return (row.name + (" *" if row.is_best else ""), row.status, time, ratio(row.speedup), margin)
+
+
+def run_lines(run: RunView) -> list[str]:
+    """A recorded run: its decisions, then all candidates."""
+    head = f"Run {run.run_id}: {run.task} on {run.target}, {run.state}, round {run.round}"
+    decisions = [line for d in run.decisions for line in decision_lines(d)]
+    rows = candidate_lines(run.candidates) if run.candidates else ["No candidate yet."]
+    return [head, *decisions, "", *rows, "", *best_lines(run.best), *where_lines(run)]
+
+
+def best_lines(best: CandidateRow | None) -> list[str]:
+    if best is None or best.time_s is None:
+        return ["No candidate passed."]
+    floor = f", {best.floor_ratio:.1f} times the floor" if best.floor_ratio else ""
+    speed = f", {ratio(best.speedup)} against eager PyTorch" if best.speedup else ""
+    return [f"Best: {best.name}, {duration(best.time_s.median)}{speed}{floor}"]
+
+
+def where_lines(run: RunView) -> list[str]:
+    return [f"Trajectory: hiera-mcp runs {run.run_id}   (SQLite: {run.database})"]
+
+
+def closing(report: RunReport) -> list[str]:
+    """What came of the run, and where it is kept."""
+    exported = [f"Exported to {report.export_dir}"] if report.export_dir else []
+    took = f"{report.seconds:.0f} s in all"
+    return [*best_lines(report.best), *exported, *where_lines(report.run), took]
