@@ -1,0 +1,83 @@
+"""Is a strategy inside the decided space and direction, and legal on the target?"""
+
+import re
+from collections.abc import Iterable
+
+from hiera_mcp.errors import GateError, RequestError
+from hiera_mcp.model.plan import Strategy
+from hiera_mcp.model.space import architecture, is_cpu
+from hiera_mcp.planning.evidence import Evidence
+
+SM_90 = r"sm_(9\d|1\d\d)[af]?"
+
+INSTRUCTIONS: tuple[tuple[str, str, str], ...] = (
+    (r"\bwgmma\b", r"sm_90a", "wgmma needs sm_90a"),
+    (r"\bsetmaxnreg\b", r"sm_(90|1\d\d)a", "setmaxnreg needs sm_90a or a later `a` target"),
+    (r"\btcgen05\b", r"sm_1[01]\da", "tcgen05 needs sm_100a"),
+    (r"\bTMA\b|cp\.async\.bulk|\bstmatrix\b|\bgriddepcontrol\b", SM_90, "TMA, stmatrix and griddepcontrol need sm_90"),
+    (r"__cluster_dims__|\bdistributed shared memory\b|barrier\.cluster", SM_90, "clusters need sm_90"),
+    (r"\bcp\.async\b|\bldmatrix\b|\bmma\.sync\b", r"sm_([89]\d|1\d\d)[af]?", "needs sm_80"),
+    (r"__shared__|\b__shfl|\bcudaStream|\bcuda(Malloc|Graph)", r"sm_\d+[af]?", "CUDA constructs do not exist on cpu"),
+)
+"""Word in a strategy → architectures on which it exists (checked with ptxas 13.0; PTX ISA manual) → what to say."""
+
+LIBRARY_WORDS = re.compile(
+    r"\b(cublas\w*|cudnn\w*|cufft\w*|cusparse\w*|cub::\w+|thrust::\w+|cblas_\w+|onednn)\b", re.IGNORECASE
+)
+PYTORCH_WORDS = re.compile(r"\b(torch\.\w+|model_new\.py)", re.IGNORECASE)
+
+
+def validate_strategy(strategy: Strategy, evidence: Evidence) -> None:
+    """Raises RequestError (outside the decision) or GateError (not legal on the target)."""
+    _inside_decisions(strategy, evidence)
+    _inside_space(strategy)
+    _instructions_exist(strategy, evidence)
+    _resources_fit(strategy, evidence)
+
+
+def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
+    if evidence.space is None or evidence.direction is None:
+        raise RequestError(
+            "A strategy needs a space and a direction.", todo="Call hiera_plan_space and hiera_plan_direction first."
+        )
+    if strategy.space is not evidence.space:
+        raise RequestError(f"The strategy is for {strategy.space}, the run decided otherwise.", valid=[evidence.space])
+    if strategy.direction is not evidence.direction:
+        raise RequestError(
+            f"The strategy is for {strategy.direction}, the run decided otherwise.", valid=[evidence.direction]
+        )
+
+
+def _inside_space(strategy: Strategy) -> None:
+    text = _text(strategy)
+    if not strategy.space.allows_libraries and (found := LIBRARY_WORDS.search(text)):
+        raise GateError(f"strategy_space: {found[0]} is a library, and {strategy.space} allows none.")
+    if not strategy.space.allows_pytorch and (found := PYTORCH_WORDS.search(text)):
+        raise GateError(f"strategy_space: {found[0]} is PyTorch, and {strategy.space} does not allow it.")
+
+
+def _instructions_exist(strategy: Strategy, evidence: Evidence) -> None:
+    arch = architecture(evidence.target) or "cpu"
+    for word, archs, why in INSTRUCTIONS:
+        found = re.search(word, _text(strategy))
+        if found and not re.fullmatch(archs, arch):
+            raise GateError(f"strategy_target: {found[0]} is not legal on {evidence.target}: {why}.")
+
+
+def _resources_fit(strategy: Strategy, evidence: Evidence) -> None:
+    if is_cpu(evidence.target):
+        return
+    shared = evidence.gpu.shared_bytes_per_block if evidence.gpu else None
+    for name, limit in (("threads_per_block", 1024), ("registers_per_thread", 255), ("shared_bytes", shared)):
+        value = strategy.parameters.get(name)
+        if limit is not None and isinstance(value, int | float) and value > limit:
+            raise GateError(f"strategy_target: {name} = {value} is above the limit of {evidence.target}, {limit}.")
+
+
+def _text(strategy: Strategy) -> str:
+    """What will be done. Constraints are left out: they name things in order to forbid them."""
+    return "\n".join(_strings([strategy.title, *strategy.steps, *strategy.parameters.values()]))
+
+
+def _strings(values: Iterable[object]) -> Iterable[str]:
+    return (str(value) for value in values)

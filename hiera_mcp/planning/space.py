@@ -1,0 +1,123 @@
+"""SSDA, first half: which of the three nested implementation spaces pays. One function per criterion of space.yaml.
+
+Score 4 means that the space loses nothing on that criterion; the thresholds are the anchors of the rubric.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hiera_mcp.model.plan import OptionScore
+from hiera_mcp.model.space import Space
+from hiera_mcp.planning.evidence import Evidence
+from hiera_mcp.planning.gates import space_gates
+from hiera_mcp.planning.history import record_of_space
+from hiera_mcp.planning.rubrics import Rubric, load_rubric
+from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, grade
+
+SpaceView = View[Space]
+
+EAGER_CALL_SECONDS = 5e-6
+"""Assumed host cost of one eager operator; not measured, and only its order of magnitude matters here."""
+
+
+def score_spaces(evidence: Evidence, rubric: Rubric | None = None) -> tuple[OptionScore, ...]:
+    """The three spaces of the target, the smallest first, scored and gated."""
+    rubric = rubric or load_rubric("space")
+    return tuple(
+        apply(rubric, SPACE_CRITERIA, evidence, space).model_copy(update={"gates": space_gates(evidence, space)})
+        for space in evidence.spaces
+    )
+
+
+def contraction_coverage(view: SpaceView) -> Answer:
+    share = view.number("contraction_share")
+    work = grade(share, (0.05, 0.2, 0.5, 0.8))
+    wide = view.number("conv_share") + view.number("attention_share") > view.number("gemm_share")
+    loss = (work, 1 if wide and work else 0, 0 if wide else min(work, 1))[_level(view)]
+    by = ("hand-written contractions must match a tuned library", "library calls", "PyTorch's own kernels")[
+        _level(view)
+    ]
+    return Answer(4 - loss, f"{share:.0%} of the reference's time is in contractions; here they are served by {by}.")
+
+
+def fusion_gain(view: SpaceView) -> Answer:
+    ratio = view.number("fusion_ratio")
+    loss = grade(ratio, (1.2, 1.5, 2, 3)) * (0, 0.5, 1)[_level(view)]
+    kept = ("can all be fused away", "partly remain at the borders of library calls", "remain between operators")
+    return Answer(
+        4 - loss,
+        f"Operator by operator the reference moves {ratio:.2g}× its compulsory bytes; "
+        f"in this space the round trips {kept[_level(view)]}.",
+    )
+
+
+def operator_depth(view: SpaceView) -> Answer:
+    count = view.number("operators")
+    loss = grade(count, (4, 9, 17, 33)) * (1, 0.75, 0)[_level(view)]
+    who = "all by hand" if _level(view) == 0 else "by hand or by library" if _level(view) == 1 else "or left to PyTorch"
+    return Answer(4 - loss, f"{count:.0f} operator calls must be rebuilt {who}.")
+
+
+def parameter_effort(view: SpaceView) -> Answer:
+    count = view.number("parameters")
+    loss = 0 if _level(view) == 2 else grade(count, (5, 13, 41, 121))
+    way = "a ModelNew keeps its modules" if _level(view) == 2 else "each comes as one pointer and must be wired by hand"
+    return Answer(4 - loss, f"{count:.0f} parameters and buffers; {way}.")
+
+
+def precision_reach(view: SpaceView) -> Answer:
+    share = view.number("contraction_share")
+    if share < 0.05:
+        return Answer(4, "No contraction to speak of: the fast units do not depend on the space.")
+    if _level(view) > 0:
+        return Answer(4, "Tuned kernels reach the legal units for the contractions.")
+    legal = view.flag("tensor_core_legal")
+    if view.text("platform") == "cpu":
+        return Answer(2, "A hand-blocked matrix product stays well below a tuned library's use of the vector units.")
+    if not legal:
+        return Answer(3, "Tensor Cores are not legal; well-tiled CUDA-core code comes close to the library.")
+    return Answer(1, "Tensor Cores are legal and must be driven by hand (mma.sync or wgmma) in this space.")
+
+
+def launch_overhead(view: SpaceView) -> Answer:
+    calls = view.number("launches") * EAGER_CALL_SECONDS
+    work = view.number("floor_seconds") * max(view.number("fusion_ratio"), 1.0)
+    share = calls / (calls + work)
+    loss = grade(share, (0.1, 0.25, 0.5, 0.75)) * (0, 0.5, 1)[_level(view)]
+    return Answer(4 - loss, f"Launching takes about {share:.0%} of the reference's time (5 µs a call assumed).")
+
+
+def measured_distance(view: SpaceView) -> Answer:
+    best = record_of_space(view.evidence, view.option).best
+    ratio = best.floor_ratio if best is not None else None
+    view.quote("candidates_in_run", {"best_floor_ratio": None if ratio is None else round(ratio, 3)})
+    if ratio is None:
+        raise Missing(f"no candidate of {view.option} has been timed in this run")
+    return Answer(4 - grade(ratio, (1.15, 1.5, 2.5, 5)), f"The best candidate here takes {ratio:.2f}× the floor.")
+
+
+def record_in_run(view: SpaceView) -> Answer:
+    record = record_of_space(view.evidence, view.option)
+    view.quote("candidates_in_run", record.as_evidence())
+    if record.attempts == 0:
+        raise Missing(f"no candidate of {view.option} has a verdict in this run")
+    return Answer(4 * record.passed / record.attempts, f"{record.passed} of {record.attempts} candidates here passed.")
+
+
+SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
+    {
+        "contraction_coverage": contraction_coverage,
+        "fusion_gain": fusion_gain,
+        "operator_depth": operator_depth,
+        "parameter_effort": parameter_effort,
+        "precision_reach": precision_reach,
+        "launch_overhead": launch_overhead,
+        "measured_distance": measured_distance,
+        "record_in_run": record_in_run,
+    }
+)
+
+
+def _level(view: SpaceView) -> int:
+    """0 for hand-written code only, 1 with libraries, 2 with PyTorch operators too."""
+    return view.evidence.spaces.index(view.option)
