@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable
 
-_KEYWORDS = frozenset(
-    """
+_KEYWORD_LIST = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
     concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
     do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
@@ -12,10 +11,10 @@ _KEYWORDS = frozenset(
     requires restrict return short signed sizeof static static_assert static_cast struct switch template this
     thread_local throw true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while
     xor xor_eq
-    """.split()
-)
+"""
+_KEYWORDS = frozenset(_KEYWORD_LIST.split())
 
-_MACROS = frozenset("linux unix i386 errno assert offsetof stdin stdout stderr complex imaginary major minor".split())
+_MACROS = frozenset({"linux", "unix", "i386", "errno", "assert", "offsetof", "stdin", "stdout", "stderr", "complex"})
 """Lower-case macros that compilers or common headers define."""
 
 _MACRO_LIKE = re.compile(r"^(?=.*[A-Z].*[A-Z0-9_])[A-Z0-9_]+$")

@@ -12,6 +12,10 @@ DType = Literal["float64", "float32", "float16", "bfloat16", "int64", "int32", "
 
 Precision = Literal["float64", "float32", "float16", "bfloat16"]
 
+OperatorKind = Literal[
+    "gemm", "conv", "attention", "reduction", "normalisation", "elementwise", "movement", "scan", "other"
+]
+
 ITEM_BYTES: dict[DType, int] = {
     "float64": 8,
     "float32": 4,
@@ -99,7 +103,7 @@ class Operator(Model):
 
     name: Text
     """PyTorch's name, for example `aten.addmm`."""
-    kind: Literal["gemm", "conv", "attention", "reduction", "normalisation", "elementwise", "movement", "scan", "other"]
+    kind: OperatorKind
     count: int
     """How many calls of it there are."""
     flops: float

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from hiera_mcp.model.base import Model, Text
-from hiera_mcp.model.contract import Contract, DType, Precision, Scalar, TensorSpec
+from hiera_mcp.model.contract import Contract, DType, OperatorKind, Precision, Scalar, TensorSpec
 from hiera_mcp.model.evaluation import Build, Device, SpaceFinding, Timing, Verification
 from hiera_mcp.model.space import Space, Target
 
@@ -38,6 +38,7 @@ class TracedOperator(Model):
     """One call of one operator."""
 
     name: Text
+    kind: OperatorKind = "other"
     flops: float
     bytes_read: int
     bytes_written: int
@@ -56,6 +57,8 @@ class Trace(Model):
     trivial_outputs: dict[str, bool] | None
     """zeros, constant, input_echo, other_inputs → would it pass at rtol = atol = 1e-4? Null when not probed."""
     probe_reason: str = ""
+    touched_bytes: dict[str, int] | None = None
+    """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once; null: not known, assume all."""
     copy_bandwidth: float
     """Measured on this host's processor, bytes per second (read + written)."""
     peak_flops: float

@@ -1,0 +1,117 @@
+"""Boxed program: what a reference is, as a Trace. Reads a TraceRequest, runs the user's code, writes the result.
+
+    python -P -m hiera_mcp.sandbox.child.tracer [--request /box/request.json] [--result /box/result.json]
+
+The result is `{"trace": Trace}` or `{"error": {"kind": "task", "what", "todo", "valid"}}`. Any other end of the process
+(a signal, an exit status other than 0, no result file) means that the reference ended it, or that the tracer broke.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from hiera_mcp.sandbox.child import trace_notes, trace_probe, trace_values
+from hiera_mcp.sandbox.child.trace_forward import Observation, StateTensor, observe
+from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tracer")
+    parser.add_argument("--request", type=Path, default=Path("/box/request.json"))
+    parser.add_argument("--result", type=Path, default=Path("/box/result.json"))
+    options = parser.parse_args(argv)
+    request = json.loads(options.request.read_text())
+    sys.dont_write_bytecode = True
+    try:
+        result: dict[str, Any] = {"trace": trace(request, options.result.parent)}
+    except Refused as e:
+        result = {"error": e.as_dict()}
+    options.result.write_text(json.dumps(result))
+    return 0
+
+
+def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:
+    """The Trace of a reference, as plain data.
+
+    Raises:
+        Refused: the reference cannot become a contract.
+    """
+    path = work / f"{MODULE}.py"
+    path.write_text(request["source"])
+    precision, limit = str(request["precision"]), int(request["probe_bytes"])
+    seen = observe(path, precision, limit)
+    inputs, scalars = trace_values.split_arguments(seen.names, seen.args)
+    result: dict[str, Any] = {
+        "inputs": inputs,
+        "scalars": scalars,
+        "forward_order": seen.names,
+        "outputs": [trace_values.spec(n, t, f"Output `{n}` of forward()") for n, t in seen.outputs],
+        "parameters": [_parameter(s) for s in seen.state if _belongs(s, seen)],
+        "operators": seen.record.operators,
+        "touched_bytes": _touched(seen),
+    }
+    return result | _measured(path, request, seen)
+
+
+def _belongs(item: StateTensor, seen: Observation) -> bool:
+    """Parameters and registered buffers always; a plain attribute only when forward() reads it."""
+    registered = item.path.rpartition(".")[2] not in vars(item.module)
+    return registered or f"state.{item.path}" in seen.record.touched
+
+
+def _parameter(item: StateTensor) -> dict[str, Any]:
+    what = "Buffer" if item.buffer else "Parameter"
+    row = trace_values.spec("x", item.tensor, f"{what} `{item.path}`")
+    return {
+        "path": item.path,
+        "shape": row["shape"],
+        "dtype": row["dtype"],
+        "buffer": item.buffer,
+        "module_path": item.module_path,
+        "module_type": type(item.module).__name__,
+        "module_repr": " ".join(repr(item.module).split())[:200],
+    }
+
+
+def _touched(seen: Observation) -> dict[str, int]:
+    """Bytes of each input and state tensor that forward() reads, each byte once."""
+    import torch
+
+    tensors = {f"state.{s.path}": s.tensor for s in seen.state}
+    tensors |= {f"inputs.{n}": a for n, a in zip(seen.names, seen.args, strict=True) if isinstance(a, torch.Tensor)}
+    return {
+        owner: min(sum(seen.record.touched.get(owner, {}).values()), t.numel() * t.element_size())
+        for owner, t in tensors.items()
+    }
+
+
+def _measured(path: Path, request: dict[str, Any], seen: Observation) -> dict[str, Any]:
+    """What real runs show: the host's rates, and the fate of trivial outputs."""
+    moved = sum(_touched(seen).values()) + sum(_bytes(t) for _, t in seen.outputs)
+    rates = trace_probe.rates(moved)
+    total = sum(_bytes(t) for t in [*seen.args, *(s.tensor for s in seen.state), *(t for _, t in seen.outputs)])
+    largest = max((o["bytes_read"] + o["bytes_written"] for o in seen.record.operators), default=0)
+    flops = sum(o["flops"] for o in seen.record.operators)
+    precision = str(request["precision"])
+    reason = trace_probe.why_not(total, largest, flops, int(request["probe_bytes"]), rates.flops, precision)
+    evaluate = seen.mode == "eval"
+    probe = trace_probe.Probe(None, reason) if reason else trace_probe.probe(path, precision, evaluate)
+    return {
+        "trivial_outputs": probe.trivial,
+        "probe_reason": probe.reason,
+        "copy_bandwidth": rates.bandwidth,
+        "peak_flops": rates.flops,
+        "notes": [*trace_notes.notes(seen), *probe.notes],
+    }
+
+
+def _bytes(value: Any) -> int:
+    import torch
+
+    return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
