@@ -45,11 +45,15 @@ class BoxSpec:
     """False: /box is read-only as well."""
     binds: tuple[Bind, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The whole environment, besides PATH, HOME, TMPDIR and LC_ALL, which the box sets."""
+    """The whole environment, besides PATH, HOME, TMPDIR, LC_ALL, USER and HIERA_BOX, which the box sets unless given
+    here. HIERA_BOX names the work folder as the process sees it: /box, or its host path where nothing can be remapped."""
     fds: tuple[int, ...] = ()
     """Descriptors that are inherited under the same numbers."""
     gpu: int | None = None
     """Index of the one GPU whose device nodes are visible."""
+    profiler: bool = False
+    """A tool that traces its own children (ncu, compute-sanitizer) runs inside: allow ptrace, performance counters and
+    sockets inside the box's own, empty network."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,16 @@ class Command:
     argv: tuple[str, ...]
     env: Mapping[str, str]
     fds: tuple[int, ...]
+    """All that are inherited, `owned_fds` included."""
+    status_fd: int
+    """Read end of a pipe: JSON documents with `child-pid` (the box's first process) and, if and only if the program was
+    started and ended by itself, `exit-code` (128 + n for signal n). The reader closes it."""
     owned_fds: tuple[int, ...] = ()
     """Descriptors made for this command (a seccomp program, say); to be closed once it has started."""
+    pid_namespace: bool = False
+    """Whether the end of `child-pid` is the end of every process of the box."""
+    own_processes: int = 0
+    """Processes of the backend below the first one, which do not count against the box's limit."""
 
 
 @dataclass(frozen=True)
@@ -81,5 +93,9 @@ class Isolation(Protocol):
     """A backend. `command` is a pure builder (but for descriptors it opens); `process.py` starts what it builds."""
 
     name: str
+
+    def prepare(self, spec: BoxSpec) -> None:
+        """Hand the work folder to the user that the box will run as. `process.start` calls it."""
+        ...
 
     def command(self, spec: BoxSpec) -> Command: ...

@@ -1,0 +1,160 @@
+"""Starts one program under limits, and on request under Landlock and seccomp and as another user; then guards it.
+
+    python -P -S -m hiera_mcp.sandbox.child.jail CONFIG PROGRAM [ARGUMENT …]
+
+Two processes: the supervisor stays outside the confinement, adopts every orphan of the program, kills all that is left
+when the program ends, and writes `{"exit-code": N}` to the status pipe. A change of uid clears PDEATHSIG, so it is set
+after it.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from typing import Any, NoReturn
+
+from hiera_mcp.sandbox.child import landlock, seccomp
+from hiera_mcp.sandbox.child.tree import kill_descendants
+
+_SET_PDEATHSIG, _SET_SUBREAPER, _CAPBSET_DROP = 1, 36, 24
+_CAPABILITIES = 64
+_FAILED = 125
+
+
+def main() -> None:
+    config, argv = json.loads(sys.argv[1]), sys.argv[2:]
+    _prctl(_SET_SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, _end)
+    _prctl(_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != config["parent"]:
+        os._exit(_FAILED)
+    ready_read, ready_write = os.pipe()
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ready_read)
+        _become(config, argv, supervisor, ready_write)
+    os.close(ready_write)
+    for fd in config["fds"]:
+        os.close(fd)
+    _guard(pid, int(config["status"]), os.fdopen(ready_read, "rb"))
+
+
+def _guard(pid: int, status_fd: int, ready: Any) -> NoReturn:
+    """Wait for the program, then for everything that it left behind."""
+    with ready:
+        problem = ready.read().decode("utf-8", "replace")
+    code = _wait_for(pid)
+    _clean_up()
+    if problem:
+        sys.stderr.write(f"jail: {problem}\n")
+        sys.stderr.flush()
+        os._exit(_FAILED)
+    os.write(status_fd, json.dumps({"exit-code": code}).encode())
+    os._exit(code)
+
+
+def _wait_for(pid: int) -> int:
+    """Exit status of `pid`, 128 + n for a signal; reaps orphans meanwhile."""
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _clean_up() -> None:
+    """Kill and reap until there is no child left."""
+    while True:
+        kill_descendants(os.getpid())
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.001)
+
+
+def _end(_signal: int, _frame: object) -> None:
+    """The launcher is gone."""
+    _clean_up()
+    os._exit(_FAILED)
+
+
+def _become(config: dict[str, Any], argv: list[str], supervisor: int, ready: int) -> NoReturn:
+    """In the child: confine, then run. What goes wrong before that is said on `ready`."""
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.setsid()
+        _limit(config["limits"])
+        os.chdir(config["folder"])
+        _drop(config["user"], config["confined"])
+        _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != supervisor:
+            os._exit(_FAILED)
+        if config["confined"]:
+            landlock.restrict(config["readable"], config["writable"], config["devices"])
+            seccomp.install(seccomp.program(own_namespaces=False))
+        _close_all_but({0, 1, 2, ready, *config["fds"]})
+    except (OSError, NotImplementedError) as e:
+        os.write(ready, f"{type(e).__name__}: {e}".encode())
+        os._exit(_FAILED)
+    _run(argv, config["env"])
+
+
+def _run(argv: list[str], environment: dict[str, str]) -> NoReturn:
+    try:
+        os.execvpe(argv[0], argv, environment)
+    except OSError as e:
+        sys.stderr.write(f"cannot run {argv[0]}: {e.strerror}\n")
+        sys.stderr.flush()
+        os._exit(127)
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        number = getattr(resource, "RLIMIT_" + name.upper())
+        hard = resource.getrlimit(number)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (value, value))
+
+
+def _drop(user: int | None, confined: bool) -> None:
+    """Lose root: by another uid, or, where only root can reach the interpreter, by giving up every capability."""
+    if user is not None:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    elif confined and os.geteuid() == 0:
+        _drop_capabilities()
+
+
+def _drop_capabilities() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in range(_CAPABILITIES):
+        libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that this kernel does not know
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    if libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
+        raise OSError(ctypes.get_errno(), "capset failed")
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:
+                continue  # the descriptor that listed the folder
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl failed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""A seccomp filter as a classic BPF program, made without libseccomp.
+
+System call numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h (aarch64) of Linux.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+from collections.abc import Iterable
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+SOCK_DGRAM = 2
+NEW_NAMESPACES = 0x7E020000
+"""All CLONE_NEW* flags that clone() takes."""
+
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER_AT, _ARCH_AT, _ARG0_AT, _ARG1_AT = 0, 4, 16, 24
+
+_COMMON = {
+    "bpf": (321, 280),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "mount_setattr": (442, 442),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "syslog": (103, 116),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "open_by_handle_at": (304, 265),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "pidfd_getfd": (438, 438),
+}
+"""Name → number on (x86-64, aarch64). No compiler, CUDA process or interpreter needs any of these."""
+
+_TRACING = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "perf_event_open": (298, 241),
+}
+_X86_PORTS = {"iopl": (172, -1), "ioperm": (173, -1)}
+
+_SHARED_HOST_IPC = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "connect": (42, 203),
+    "bind": (49, 200),
+}
+"""Ways to other processes of the host that only a namespace of the box's own closes."""
+
+_CLONE, _CLONE3, _SOCKET, _SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
+
+
+def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str = "") -> bytes:
+    """The filter for a box.
+
+    Args:
+        profiler: allow tracing, and sockets of the internet families.
+        own_namespaces: False where the box shares the host's network and IPC: then no socket can be made at all
+            (connected pairs of stream sockets remain), nor any System V or POSIX IPC object.
+        machine: `platform.machine()` by default.
+
+    Raises:
+        NotImplementedError: no numbers are known for this machine.
+    """
+    machine = machine or platform.machine()
+    if machine not in _AUDIT_ARCH:
+        raise NotImplementedError(f"no seccomp filter for {machine}; known: {', '.join(_AUDIT_ARCH)}")
+    column = 0 if machine == "x86_64" else 1
+    families = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK) if profiler else (AF_UNIX,)
+    parts = [
+        *_entry(machine),
+        *_deny(_denied(column, profiler, own_namespaces)),
+        *_refuse(_CLONE3[column], errno.ENOSYS),  # its flags lie behind a pointer; libc then falls back to clone
+        *_deny_flags(_CLONE[column], NEW_NAMESPACES),
+        *_only_families(_SOCKET[column], families if own_namespaces else ()),
+        *(() if own_namespaces else _no_datagram_pairs(_SOCKETPAIR[column])),
+        _ins(_RETURN, _ALLOW),
+    ]
+    return b"".join(parts)
+
+
+def install(code: bytes) -> None:
+    """Apply the filter to this process and all it will start. Cannot be undone."""
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    filter_ = Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    no_new_privileges, set_seccomp, mode_filter = 38, 22, 2
+    for call in (
+        (no_new_privileges, ctypes.c_ulong(1), ctypes.c_ulong(0)),
+        (set_seccomp, ctypes.c_ulong(mode_filter), ctypes.byref(filter_)),
+    ):
+        if libc.prctl(*call, ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
+            code_ = ctypes.get_errno()
+            raise OSError(code_, f"seccomp: {os.strerror(code_)}")
+
+
+def _denied(column: int, profiler: bool, own_namespaces: bool) -> list[int]:
+    tables = [_COMMON, _X86_PORTS]
+    tables += [] if profiler else [_TRACING]
+    tables += [] if own_namespaces else [_SHARED_HOST_IPC]
+    return [numbers[column] for table in tables for numbers in table.values() if numbers[column] >= 0]
+
+
+def _ins(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, k & 0xFFFFFFFF)
+
+
+def _entry(machine: str) -> list[bytes]:
+    """Kill what uses another architecture's numbers (i386 and x32 calls would slip through the table)."""
+    head = [_ins(_LOAD, _ARCH_AT), _ins(_JUMP_EQ, _AUDIT_ARCH[machine], 1, 0), _ins(_RETURN, _KILL)]
+    head.append(_ins(_LOAD, _NUMBER_AT))
+    if machine == "x86_64":
+        head += [_ins(_JUMP_GE, 0x40000000, 0, 1), _ins(_RETURN, _KILL)]
+    return head
+
+
+def _refuse(number: int, code: int) -> list[bytes]:
+    return [_ins(_JUMP_EQ, number, 0, 1), _ins(_RETURN, _ERRNO | code)]
+
+
+def _deny(numbers: Iterable[int]) -> list[bytes]:
+    return [ins for number in numbers for ins in _refuse(number, errno.EPERM)]
+
+
+def _deny_flags(number: int, flags: int) -> list[bytes]:
+    return _on_argument(number, _ARG0_AT, [_ins(_JUMP_SET, flags, 0, 1), _ins(_RETURN, _ERRNO | errno.EPERM)])
+
+
+def _only_families(number: int, families: tuple[int, ...]) -> list[bytes]:
+    checks = [_ins(_JUMP_EQ, family, len(families) - i, 0) for i, family in enumerate(families)]
+    return _on_argument(number, _ARG0_AT, [*checks, _ins(_RETURN, _ERRNO | errno.EACCES)])
+
+
+def _no_datagram_pairs(number: int) -> list[bytes]:
+    """A datagram socket, though paired, can still send to any path."""
+    check = [_ins(_AND, 0xF), _ins(_JUMP_EQ, SOCK_DGRAM, 0, 1), _ins(_RETURN, _ERRNO | errno.EACCES)]
+    return _on_argument(number, _ARG1_AT, check)
+
+
+def _on_argument(number: int, offset: int, check: list[bytes]) -> list[bytes]:
+    """Run `check` on an argument of one system call, then load the number again."""
+    return [
+        _ins(_JUMP_EQ, number, 0, len(check) + 2),
+        _ins(_LOAD, offset),
+        *check,
+        _ins(_LOAD, _NUMBER_AT),
+    ]

@@ -1,0 +1,194 @@
+"""Choose a backend by trying what it must deny, never by reading version numbers."""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hiera_mcp.errors import NoIsolationError, SandboxError
+from hiera_mcp.model.work import IsolationReport, Probe
+from hiera_mcp.sandbox.isolation import binds
+from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation
+from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
+from hiera_mcp.sandbox.isolation.identity import box_user
+from hiera_mcp.sandbox.isolation.landlock import Landlock
+from hiera_mcp.sandbox.isolation.process import run
+from hiera_mcp.sandbox.isolation.unsafe import Unsafe
+
+BACKENDS: tuple[Isolation, ...] = (Bubblewrap(), Landlock())
+"""In the order of preference."""
+
+MUST_WORK = ("write_work", "start_process", "socketpair")
+"""All other attempts must be denied."""
+
+_LAUNCHES = 7
+_PROBE_S = 30.0
+_LIMITS = BoxLimits(memory_bytes=1 << 30)
+_ADVICE = (
+    "Install bubblewrap (`apt-get install bubblewrap`, `dnf install bubblewrap`) and allow user namespaces "
+    "(`sysctl kernel.unprivileged_userns_clone=1`; on Ubuntu 24.04 also `kernel.apparmor_restrict_unprivileged_userns=0`; "
+    "in Docker a seccomp profile that allows unshare and mount), or use a kernel with Landlock ABI 6 (Linux 6.12). "
+    "`hiera-mcp doctor` shows each probe. On a host that holds nothing of value, HIERA_UNSAFE_NO_SANDBOX=1 runs without "
+    "isolation."
+)
+
+
+async def choose(unsafe: bool = False) -> Isolation:
+    """The first backend that denies all that it must; with `unsafe`, none at all.
+
+    Raises:
+        NoIsolationError: there is none; says why for each backend, and what to install or allow.
+    """
+    if unsafe:
+        return Unsafe()
+    reasons: list[str] = []
+    for backend in BACKENDS:
+        probes, reason = await _probe(backend)
+        if not reason:
+            return backend
+        reasons.append(f"{backend.name}: {reason}" if probes or reason else backend.name)
+    raise NoIsolationError("No way to isolate untrusted code works on this host. " + " ".join(reasons), todo=_ADVICE)
+
+
+async def self_check(backend: Isolation) -> IsolationReport:
+    """All probes of one backend, and what a launch costs."""
+    probes, reason = await _probe(backend)
+    launch_ms = await _launch_ms(backend) if probes else None
+    return IsolationReport(backend=backend.name, usable=not reason, reason=reason, probes=probes, launch_ms=launch_ms)
+
+
+async def report_all() -> tuple[IsolationReport, ...]:
+    """The self-check of every backend, in the order of preference."""
+    return tuple([await self_check(backend) for backend in BACKENDS])
+
+
+def judge(observed: dict[str, str]) -> tuple[Probe, ...]:
+    """What a box let happen, held against what it must."""
+    return tuple(_probe_of(name, seen) for name, seen in observed.items())
+
+
+def _probe_of(name: str, seen: str) -> Probe:
+    wanted = "allowed" if name in MUST_WORK else "denied"
+    return Probe(name=name, expected=wanted, observed=seen, ok=(seen == "allowed") == (wanted == "allowed"))
+
+
+async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
+    """Probes, and why the backend cannot be used; empty when it can."""
+    try:
+        with _folder() as work, _host(box_user(_spec(work))) as host:
+            outcome = await run(backend, _spec(work, host), _PROBE_S)
+    except SandboxError as e:
+        return (), e.what
+    try:
+        probes = judge(json.loads(outcome.output))
+    except ValueError:
+        return (), f"the probe program did not run ({outcome.ended} {outcome.code}): {outcome.output[-300:].strip()}"
+    failed = ", ".join(f"{probe.name} {probe.observed}" for probe in probes if not probe.ok)
+    return probes, f"it fails these probes: {failed}." if failed else ""
+
+
+def _spec(work: Path, host: "_Host | None" = None) -> BoxSpec:
+    program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.denials")
+    config = host.config() if host else ""
+    visible = (*binds.python_binds(), *binds.child_binds())
+    return BoxSpec((*program, config), work, _LIMITS, binds=visible, env=binds.child_env())
+
+
+async def _launch_ms(backend: Isolation) -> float:
+    """Median time from start to reaped, of a program that does nothing."""
+    with _folder() as work:
+        times = [await _timed(backend, BoxSpec(("true",), work, _LIMITS)) for _ in range(_LAUNCHES)]
+    return round(statistics.median(times) * 1e3, 2)
+
+
+async def _timed(backend: Isolation, spec: BoxSpec) -> float:
+    begin = time.perf_counter()
+    await run(backend, spec, _PROBE_S)
+    return time.perf_counter() - begin
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="hiera-probe-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@dataclass(frozen=True)
+class _Host:
+    """What a box must not reach. File permissions do not protect it: only the box can."""
+
+    folder: Path
+    port: int
+    token: str
+    victim: int
+
+    def config(self) -> str:
+        start = Path(f"/proc/{self.victim}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+        return json.dumps(
+            {
+                "secret": str(self.folder / "secret"),
+                "outside": str(self.folder),
+                "socket": str(self.folder / "socket"),
+                "abstract": self.token,
+                "token": self.token,
+                "port": self.port,
+                "victim": self.victim,
+                "victim_start": start,
+            }
+        )
+
+
+@contextlib.contextmanager
+def _host(user: int) -> Iterator[_Host]:
+    """Bait: a file, listeners, and a process of the box's own user with a secret in its environment."""
+    token = "hiera-" + secrets.token_hex(8)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(_folder())
+        folder.chmod(0o777)
+        (folder / "secret").write_text(token)
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        for address in ("\0" + token, str(folder / "socket")):
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(address)
+            listener.listen()
+        (folder / "socket").chmod(0o777)
+        victim = stack.enter_context(_victim(user, token))
+        yield _Host(folder, tcp.getsockname()[1], token, victim)
+
+
+@contextlib.contextmanager
+def _victim(user: int, token: str) -> Iterator[int]:
+    # the secret stands in the environment block, which survives exec: nothing of it is on the command line
+    other = user if user != os.geteuid() else None
+    process = subprocess.Popen(
+        ["/bin/sleep", "60"], env={"HIERA_SECRET": token}, user=other, group=other, stdin=subprocess.DEVNULL, cwd="/"
+    )
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Write every backend's report as JSON lines; `hiera-mcp doctor` shows it better."""
+    for report in asyncio.run(report_all()):
+        sys.stdout.write(report.model_dump_json() + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""What a box uses, seen from outside, and which of its limits that breaks."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from hiera_mcp.sandbox.child.tree import descendants
+from hiera_mcp.sandbox.isolation.box import BoxLimits
+
+Breach = Literal["memory_limit", "disk_limit", "process_limit"]
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_ENTRY_BYTES = 4096
+"""What the least file, folder or link costs: many empty files fill a disk too."""
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Of all processes of a box together."""
+
+    processes: int
+    memory_bytes: int
+    held_disk_bytes: int
+    """Files of the work folder's disk that are deleted, but still open."""
+
+
+def breach(usage: Usage, disk_bytes: int, limits: BoxLimits) -> Breach | None:
+    """The limit that is broken, if one is."""
+    if usage.processes > limits.processes:
+        return "process_limit"
+    if usage.memory_bytes > limits.memory_bytes:
+        return "memory_limit"
+    if disk_bytes + usage.held_disk_bytes > limits.disk_bytes:
+        return "disk_limit"
+    return None
+
+
+class Watch:
+    """Looks at a running box again and again."""
+
+    def __init__(self, pid: int, work: Path, limits: BoxLimits, own_processes: int = 0) -> None:
+        self._pid = pid
+        self._work = work
+        self._limits = limits
+        self._own_processes = own_processes
+        self._disk_bytes = 0
+        self._next_disk = 0.0
+
+    def breach(self) -> Breach | None:
+        """The limit that is broken now, if one is."""
+        pids = descendants(self._pid)
+        usage = measure(pids, self._work)
+        usage = replace(usage, processes=usage.processes - self._own_processes)
+        found = breach(usage, self._disk(), self._limits)
+        if found == "memory_limit":
+            usage = replace(usage, memory_bytes=fair_memory(pids))
+            found = breach(usage, self._disk_bytes, self._limits)
+        return found
+
+    def _disk(self) -> int:
+        """Space of the work folder. Looking takes a tenth of the time at most: a folder may hold very many files."""
+        begin = time.monotonic()
+        if begin >= self._next_disk:
+            self._disk_bytes = folder_bytes(self._work, self._limits.disk_bytes)
+            self._next_disk = begin + 10 * (time.monotonic() - begin)
+        return self._disk_bytes
+
+
+def measure(pids: Iterable[int], work: Path) -> Usage:
+    """What these processes use. Memory is the sum of resident sets, or private memory plus memory files where that is
+    more: data in a memfd needs no mapping."""
+    numbers = tuple(pids)
+    resident, private = _resident(numbers)
+    memory_files, on_disk = _held_files(numbers, work)
+    return Usage(len(numbers), max(resident, private + memory_files), on_disk)
+
+
+def fair_memory(pids: Iterable[int]) -> int:
+    """The same with proportional set sizes: exact where processes share pages, but slow to ask for."""
+    numbers = tuple(pids)
+    private = _resident(numbers)[1]
+    return max(sum(_proportional(pid) for pid in numbers), private + _held_files(numbers)[0])
+
+
+def folder_bytes(folder: Path, enough: int) -> int:
+    """Disk space of a folder, counted until it is more than `enough`. A folder in it that cannot be read or named counts
+    as too much, or it would be a place to hide."""
+    total = 0
+    waiting = [str(folder)]
+    while waiting and total <= enough:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += _entry_bytes(entry)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return enough + 1
+    return total
+
+
+def _entry_bytes(entry: os.DirEntry[str]) -> int:
+    try:
+        return max(entry.stat(follow_symlinks=False).st_blocks * _BLOCK, _ENTRY_BYTES)
+    except FileNotFoundError:
+        return 0
+
+
+def _resident(pids: Iterable[int]) -> tuple[int, int]:
+    """Sum of resident sets and of their private part, in bytes (proc(5), statm)."""
+    resident = private = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/statm").read_bytes().split()
+        except OSError:
+            continue
+        if len(fields) > 2:
+            resident += int(fields[1]) * _PAGE
+            private += (int(fields[1]) - int(fields[2])) * _PAGE
+    return resident, private
+
+
+def _proportional(pid: int) -> int:
+    """PSS in bytes; the resident set where the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            lines = [line.split() for line in file if line.startswith("Pss:")]
+        return int(lines[0][1]) * 1024
+    except (OSError, IndexError):
+        return _resident([pid])[0]
+
+
+def _held_files(pids: Iterable[int], work: Path | None = None) -> tuple[int, int]:
+    """Bytes of open regular files without a name, memfds and deleted ones: (elsewhere, on the disk of `work`)."""
+    disk = work.stat().st_dev if work else None
+    found: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        for path in _descriptors(pid):
+            entry = _stat(path)
+            if entry and stat.S_ISREG(entry.st_mode) and entry.st_nlink == 0:
+                found[entry.st_dev, entry.st_ino] = entry.st_blocks * _BLOCK
+    on_disk = sum(size for (device, _), size in found.items() if device == disk)
+    return sum(found.values()) - on_disk, on_disk
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+def _descriptors(pid: int) -> Iterator[str]:
+    try:
+        names = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return
+    for name in names:
+        yield f"/proc/{pid}/fd/{name}"
