@@ -1,0 +1,82 @@
+"""Drawing inputs and parameters: seeds of the operating system, several distributions, default parameters shaken.
+
+Integer and bool tensors always come from the task's own `get_inputs`: what their values mean is known to the task only.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+OWN = "own"
+DISTRIBUTIONS = (OWN, "signed", "large", "small", "outliers")
+"""own: as the task draws; signed: normal, with the own draw's root mean square; large, small: the own draw times 8 and
+1/64; outliers: the own draw with one element in 4096, at random places, times 64 (catches work that is only sampled)."""
+
+
+def secret_seed() -> int:
+    """A seed that nobody can know in advance."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def seeded(seed: int) -> None:
+    """Seed torch's generators of all devices."""
+    import torch
+
+    torch.manual_seed(seed)
+
+
+def distort(distribution: str, tensors: Sequence[Any]) -> list[Any]:
+    """Freshly drawn tensors of the task's own distribution → those of another one. Uses torch's global generator."""
+    return [_DISTORT[distribution](t) if t.is_floating_point() else t for t in tensors]
+
+
+def _signed(x: Any) -> Any:
+    return x.new_empty(x.shape).normal_() * _rms(x)
+
+
+def _outliers(x: Any) -> Any:
+    import torch
+
+    flat = x.clone().flatten()
+    if flat.numel():
+        places = torch.randint(flat.numel(), (max(1, flat.numel() // 4096),), device=x.device)
+        flat[places] *= 64
+    return flat.view(x.shape)
+
+
+def _rms(x: Any) -> Any:
+    return x.double().pow(2).mean().sqrt().clamp(min=1e-6).to(x.dtype) if x.numel() else 1.0
+
+
+_DISTORT: dict[str, Callable[[Any], Any]] = {
+    OWN: lambda x: x,
+    "signed": _signed,
+    "large": lambda x: x * 8,
+    "small": lambda x: x / 64,
+    "outliers": _outliers,
+}
+
+
+def perturb(path: str, tensor: Any, is_buffer: bool) -> Any:
+    """A parameter moved away from its default, so that skipping it shows (an affine weight of 1, a bias of 0).
+
+    Buffers other than running statistics are left alone: masks and tables have a meaning that noise would destroy.
+    """
+    leaf = path.rpartition(".")[2]
+    if not tensor.is_floating_point() or (is_buffer and leaf not in ("running_mean", "running_var")):
+        return tensor
+    noise = tensor.new_empty(tensor.shape)
+    if leaf == "running_var":
+        return tensor * noise.uniform_(0.5, 2.0)
+    spread = 0.25 * _rms(tensor) if bool((tensor != 0).any()) else 0.25
+    return tensor + noise.normal_() * spread
+
+
+def resample(values: Any, shape: Sequence[int]) -> Any:
+    """Values of the task's own draw at random places, in another shape: for cases that the task itself does not draw."""
+    import torch
+
+    if tuple(values.shape) == tuple(shape):
+        return values
+    flat = values.flatten()
+    return flat[torch.randint(max(1, flat.numel()), tuple(shape), device=values.device)]

@@ -1,0 +1,161 @@
+"""Interleaved timing of the eager reference (here) and the candidate (in the runner), on the same buffers."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hiera_mcp.sandbox.child.reference import Reference
+from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
+from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
+from hiera_mcp.sandbox.child.timing import rounds_for
+from hiera_mcp.sandbox.child.verify import Progress, Record, WrongOutput
+from hiera_mcp.sandbox.child.workbench import Workbench
+
+BUDGET_S = 2.0
+"""Seconds for the rounds, as long as the least number of rounds fits."""
+LEAST, MOST, LEAST_WHEN_SLOW = 7, 41, 3
+SLOW_ROUND_S = 10.0
+CASE = 0
+"""The contract's first case is timed; features and floor are its too."""
+
+
+@dataclass
+class Samples:
+    """Raw times in seconds."""
+
+    candidate: list[float] = field(default_factory=list[float])
+    """Claimed, two per round."""
+    reference: list[float] = field(default_factory=list[float])
+    outside: list[float] = field(default_factory=list[float])
+    """The judge's clock around each request of a candidate's call."""
+    empty: list[float] = field(default_factory=list[float])
+    """The same around requests that call nothing."""
+    ratios: list[float] = field(default_factory=list[float])
+    """Reference / candidate, one per round."""
+
+
+class Course:
+    """Runs rounds on fresh inputs. Each round: reference, candidate, candidate, reference (ABBA), all cold."""
+
+    def __init__(
+        self,
+        reference: Reference,
+        bench: Workbench,
+        watch: HostStopwatch | CudaStopwatch,
+        record: Record,
+        mutates: bool,
+    ) -> None:
+        self._reference = reference
+        self._bench = bench
+        self._watch = watch
+        self._record = record
+        self._mutates = mutates
+        self._tolerance = reference.contract["tolerance"]
+        outputs = range(len(reference.contract["cases"][CASE]["outputs"]))
+        self._slack = [record.slack.get((CASE, i), 1.0) for i in outputs]
+
+    def run(self, progress: Progress) -> Samples:
+        """As many rounds as fit into the budget; the first one warms up and is not counted.
+
+        Raises:
+            WrongOutput: a timed call gave another result than the reference.
+        """
+        samples = Samples()
+        start = time.perf_counter()
+        self.round(Samples())
+        seconds = time.perf_counter() - start
+        least = LEAST if seconds < SLOW_ROUND_S else LEAST_WHEN_SLOW
+        rounds = rounds_for(seconds, BUDGET_S, least, MOST)
+        for n in range(rounds):
+            progress(f"time: round {n + 1} of {rounds}", 0.5 + 0.4 * n / rounds)
+            self.round(samples)
+        return samples
+
+    def round(self, samples: Samples) -> None:
+        """One ABBA round with new inputs in every set."""
+        first, second = self.fresh(0), self.fresh(self._bench.sets - 1)
+        expected_first, a1 = self._reference_call(first)
+        b1 = self._candidate_call(0, samples)
+        b2 = self._candidate_call(self._bench.sets - 1, samples)
+        expected_second, a2 = self._reference_call(second)
+        for (_, sample), expected in ((b1, expected_first), (b2, expected_second)):
+            self.check(sample, expected)
+        samples.candidate += [b1[0], b2[0]]
+        samples.reference += [a1, a2]
+        samples.ratios.append((a1 + a2) / max(b1[0] + b2[0], 1e-9))
+        _, seconds = self._request([0], "empty")
+        samples.empty.append(seconds)
+
+    def fresh(self, s: int) -> list[Any]:
+        """New content at the old address; the arguments for the reference: the same buffers."""
+        inputs = self._reference.draw_inputs(CASE)
+        self._bench.put(CASE, s, inputs)
+        return [x.clone() for x in inputs] if self._mutates else self._bench.inputs(CASE, s)
+
+    def _reference_call(self, inputs: list[Any]) -> tuple[Any, float]:
+        import torch
+
+        with torch.no_grad():
+            return self._watch.time(self._reference.eager(CASE, inputs), flush=True)
+
+    def _candidate_call(self, s: int, samples: Samples) -> tuple[float, Any]:
+        outputs = self._bench.outputs(CASE, s)
+        places = choose_places(outputs)
+        claimed, seconds = self._request([s], "each")
+        sample = take(outputs, places)
+        samples.outside.append(seconds)
+        return claimed[0], sample
+
+    def _request(self, sets: list[int], mode: str) -> tuple[list[float], float]:
+        self._watch.sync()
+        self._watch.flush()
+        return self._bench.run(CASE, sets, mode, flush=self._watch.flush_by_runner)
+
+    def check(self, sample: Any, expected: Any) -> None:
+        """Compare a sample with the reference's outputs.
+
+        Raises:
+            WrongOutput: an element disagrees.
+        """
+        outputs = expected if isinstance(expected, tuple | list) else (expected,)
+        wrong = wrong_elements(sample, outputs, self._slack, self._tolerance)
+        self._record.sampled_calls += 1
+        if wrong:
+            raise WrongOutput(
+                f"a timed call gave {wrong} wrong elements among {sum(len(v) for v in sample.values)} sampled ones, "
+                "although the calls before the timing were right: the result does not follow the new inputs"
+            )
+
+    def damage(self) -> None:
+        """After the last round: guard zones, inputs and parameters.
+
+        Raises:
+            WrongOutput: something was changed.
+        """
+        found = [line for s in range(self._bench.sets) for line in self._bench.damage(CASE, s)]
+        self._record.findings += found
+        if found:
+            raise WrongOutput("during the timed calls: " + "; ".join(found))
+
+
+def kernelbench(course: Course, bench: Workbench, eager: Callable[[], Any], watch: Any) -> Samples:
+    """KernelBench's protocol: 3 warm-up calls, 100 timed ones, the same inputs, warm. See kernelbench `timing.py`."""
+    import torch
+
+    warmups, trials = 3, 100
+    expected = None
+    reference: list[float] = []
+    with torch.no_grad():
+        for _ in range(warmups + trials):
+            expected, seconds = watch.time(eager, flush=False)
+            reference.append(seconds)
+    places = choose_places(bench.outputs(CASE, 0))
+    bench.run(CASE, [0] * warmups, "each")
+    candidate, _ = bench.run(CASE, [0] * trials, "each")
+    course.check(take(bench.outputs(CASE, 0), places), expected)
+    return Samples(candidate=candidate, reference=reference[warmups:], ratios=_ratios(reference[warmups:], candidate))
+
+
+def _ratios(reference: Sequence[float], candidate: Sequence[float]) -> list[float]:
+    return [r / max(c, 1e-9) for r, c in zip(reference, candidate, strict=True)]

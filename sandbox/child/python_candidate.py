@@ -1,0 +1,200 @@
+"""A candidate in the PyTorch space: `ModelNew` of /box/model_new.py, run on tensors that alias the shared buffers."""
+
+import ctypes
+import importlib.util
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hiera_mcp.sandbox.child import hiera_functions
+from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.values import decode
+
+MODEL = "model_new.py"
+
+
+class PythonCandidate:
+    """One `ModelNew(*init)`.
+
+    Raises:
+        CandidateFailure: the module or the constructor raised; with the candidate's own frames of the traceback.
+    """
+
+    def __init__(self, box: Path, interface: dict[str, Any], platform: Any, device: str) -> None:
+        import torch
+
+        self._torch: Any = torch
+        self._path = box / MODEL
+        self._interface = interface
+        self._platform = platform
+        self._device = device
+        self.unused: tuple[str, ...] = ()
+        self._allow_tf32(bool(interface["allow_tf32"]))
+        hiera_functions.library_path = str(box / "case0.so")
+        sys.modules["hiera_functions"] = hiera_functions
+        with self._own_failures("while model_new.py was loaded"):
+            self._model = self._construct(_module(self._path).ModelNew)
+        self._params: dict[str, Any] = {}
+        self._buffers: dict[tuple[int, int], tuple[list[Any], list[Any]]] = {}
+
+    def _allow_tf32(self, allowed: bool) -> None:
+        self._torch.backends.cuda.matmul.allow_tf32 = allowed
+        self._torch.backends.cudnn.allow_tf32 = allowed
+
+    def _construct(self, model_new: Callable[..., Any]) -> Any:
+        init = [self._cast(decode(v)) for v in self._interface["init"]]
+        model = model_new(*init).to(device=self._device, dtype=getattr(self._torch, self._interface["precision"]))
+        return model.train(self._interface["mode"] == "train")
+
+    def _cast(self, value: Any) -> Any:
+        if not isinstance(value, self._torch.Tensor):
+            return value
+        precision = getattr(self._torch, self._interface["precision"])
+        return value.to(self._device, precision if value.is_floating_point() else value.dtype)
+
+    def workspace_bytes(self) -> list[int]:
+        return [0] * len(self._interface["cases"])
+
+    def has_prepare(self) -> bool:
+        return False
+
+    def bind(self, params: Sequence[int], cases: Sequence[dict[str, Any]]) -> None:
+        """Make tensors that alias the buffers; see CCandidate.bind."""
+        specs = self._interface["parameters"]
+        self._params = {p["path"]: self._tensor(a, p) for a, p in zip(params, specs, strict=True)}
+        for n, (case, spec) in enumerate(zip(cases, self._interface["cases"], strict=True)):
+            for s, buffers in enumerate(case["sets"]):
+                inputs = [self._tensor(a, t) for a, t in zip(buffers["inputs"], spec["inputs"], strict=True)]
+                outputs = [self._tensor(a, t) for a, t in zip(buffers["outputs"], spec["outputs"], strict=True)]
+                self._buffers[n, s] = (self._arguments(spec, inputs), outputs)
+
+    def _arguments(self, case: dict[str, Any], inputs: list[Any]) -> list[Any]:
+        by_name = {t["name"]: x for t, x in zip(case["inputs"], inputs, strict=True)}
+        by_name |= {s["name"]: s["value"] for s in case["scalars"]}
+        return [by_name[name] for name in case["forward_order"]]
+
+    def _tensor(self, address: int, spec: dict[str, Any]) -> Any:
+        dtype = getattr(self._torch, spec["dtype"])
+        count = 1
+        for d in spec["shape"]:
+            count *= d
+        if not count:
+            return self._torch.empty(spec["shape"], dtype=dtype, device=self._device)
+        memory: Any = _HostMemory if self._device == "cpu" else _DeviceMemory
+        raw = memory.tensor(self._torch, address, count * dtype.itemsize, self._device)
+        return raw.view(dtype).view(spec["shape"])
+
+    def prepare(self, case: int) -> int:
+        """Hand the state over by name. Case 0 does it for all.
+
+        Raises:
+            CandidateFailure: ModelNew has state that the reference does not have, or with another shape.
+        """
+        if case:
+            return 0
+        with self._torch.no_grad(), self._own_failures("while its state was set"):
+            own = dict(self._model.state_dict())
+            missing = sorted(set(own) - set(self._params))
+            if missing:
+                raise CandidateFailure(_missing(missing, self._params))
+            state = {name: self._params[name].clone() for name in own}
+            self._model.load_state_dict(state, strict=True)
+            for name, buffer in self._model.named_buffers():  # the non-persistent ones
+                if name not in own and name in self._params:
+                    buffer.copy_(self._params[name])
+            self.unused = tuple(sorted(set(self._params) - set(own)))
+        return 0
+
+    def run(self, case: int, buffers: int) -> int:
+        """forward() and the copy of its results into the output buffers, which is part of the time."""
+        args, outputs = self._buffers[case, buffers]
+        with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
+            results = self._model(*args)
+            results = results if isinstance(results, tuple | list) else (results,)
+            self._check(results, outputs)
+            for result, output in zip(results, outputs, strict=True):
+                output.copy_(result)
+        return 0
+
+    def _check(self, results: Sequence[Any], outputs: Sequence[Any]) -> None:
+        if len(results) != len(outputs):
+            raise CandidateFailure(f"forward() gave {len(results)} outputs, the contract has {len(outputs)}")
+        for n, (got, want) in enumerate(zip(results, outputs, strict=True)):
+            if type(got) is not self._torch.Tensor:
+                raise CandidateFailure(f"output {n} is a {type(got).__name__}, not a plain torch.Tensor")
+            if got.shape != want.shape or got.dtype != want.dtype or got.device != want.device:
+                raise CandidateFailure(
+                    f"output {n} is {got.dtype} {list(got.shape)} on {got.device}; "
+                    f"the contract has {want.dtype} {list(want.shape)} on {want.device}"
+                )
+
+    def explain(self, function: str, code: int) -> str:
+        return f"{function} returned {code}"
+
+    @contextmanager
+    def _on_stream(self) -> Iterator[None]:
+        if self._platform.stream is None:
+            yield
+            return
+        cuda = self._torch.cuda
+        with cuda.stream(cuda.ExternalStream(self._platform.stream, device=self._device)):
+            yield
+
+    @contextmanager
+    def _own_failures(self, when: str) -> Iterator[None]:
+        """Turn whatever the candidate raises into a failure that shows its own frames only."""
+        try:
+            yield
+        except CandidateFailure:
+            raise
+        except Exception as e:
+            raise CandidateFailure(f"{type(e).__name__} {when}: {e}\n{own_frames(e, self._path)}") from e
+
+
+def own_frames(error: BaseException, path: Path) -> str:
+    """The traceback's lines that lie in the candidate's file."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    return "".join(f"  {path.name}:{f.lineno} in {f.name}: {f.line or ''}\n" for f in frames).rstrip()
+
+
+def _module(path: Path) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location("model_new", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise CandidateFailure(f"there is no {MODEL}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["model_new"] = module
+    linecache.checkcache(str(path))
+    spec.loader.exec_module(module)
+    if not hasattr(module, "ModelNew"):
+        raise CandidateFailure(f"{MODEL} does not define ModelNew")
+    return module
+
+
+def _missing(missing: list[str], given: dict[str, Any]) -> str:
+    return (
+        f"ModelNew has state that the reference does not have: {', '.join(missing)}. "
+        f"Parameters are handed over by name; the reference has: {', '.join(sorted(given)) or 'none'}."
+    )
+
+
+class _HostMemory:
+    @staticmethod
+    def tensor(torch: Any, address: int, size: int, device: str) -> Any:
+        return torch.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=torch.uint8)
+
+
+class _DeviceMemory:
+    """CUDA array interface, version 3."""
+
+    def __init__(self, address: int, size: int) -> None:
+        data = {"shape": (size,), "typestr": "|u1", "data": (address, False), "strides": None, "version": 3}
+        self.__cuda_array_interface__ = data
+
+    @staticmethod
+    def tensor(torch: Any, address: int, size: int, device: str) -> Any:
+        return torch.as_tensor(_DeviceMemory(address, size), device=device)

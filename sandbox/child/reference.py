@@ -1,0 +1,191 @@
+"""The reference of a contract: its module, its model with drawn parameters, its outputs and its float64 oracle."""
+
+import copy
+import hashlib
+import json
+import linecache
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded
+
+FILE = "groundtruth.py"
+EVAL_NOTE = "mode: eval"
+"""A contract's note that puts the reference into eval mode; without it, it stays as constructed (KernelBench)."""
+
+
+class ReferenceFailed(Exception):
+    """The reference itself raised or does not fit its contract; nothing can be said about a candidate."""
+
+
+class Reference:
+    """The reference's module, executed once per contract; `draw_parameters` makes a model for one evaluation.
+
+    Raises:
+        ReferenceFailed: the source raises, or lacks Model, get_inputs or get_init_inputs.
+    """
+
+    def __init__(self, contract: dict[str, Any], device: str) -> None:
+        import torch
+
+        self._torch: Any = torch
+        self.contract = contract
+        self.device = device
+        self.mode = "eval" if EVAL_NOTE in contract["notes"] else "train"
+        self._dtype = getattr(torch, contract["precision"])
+        with self._reported("when its file was executed"):
+            self._module = _execute(contract["task"]["source"])
+        self._model: Any = None
+        self._oracle: Any = None
+        self.init: list[Any] = []
+
+    def draw_parameters(self) -> None:
+        """Construct the model anew under a secret seed."""
+        seeded(secret_seed())
+        with self._reported("in Model(*get_init_inputs())"):
+            self.init = list(self._module.get_init_inputs())
+            model = self._module.Model(*[self._cast(v) for v in self.init])
+        self._model = self._moved(model, self._dtype).train(self.mode == "train")
+        self._oracle = None
+        missing = [p["path"] for p in self.contract["parameters"] if p["path"] not in self._state()]
+        if missing:
+            raise ReferenceFailed(f"the reference has no parameter or buffer named {', '.join(missing)}")
+
+    def perturb_parameters(self) -> bool:
+        """Move all parameters away from their defaults; false when there are none to move."""
+        seeded(secret_seed())
+        buffers = {name for name, _ in self._model.named_buffers(remove_duplicate=False)}
+        moved = False
+        with self._torch.no_grad():
+            for name, tensor in {id(t): (n, t) for n, t in self._state().items()}.values():
+                new = perturb(name, tensor, name in buffers)
+                moved = moved or new is not tensor
+                tensor.copy_(new)
+        self._oracle = None
+        return moved
+
+    def restore_parameters(self, values: Sequence[Any]) -> None:
+        """Set the parameters and buffers, in the contract's order."""
+        with self._torch.no_grad():
+            for tensor, value in zip(self.parameters(), values, strict=True):
+                tensor.copy_(value)
+        self._oracle = None
+
+    def parameters(self) -> list[Any]:
+        """Parameters and buffers in the contract's order, on the device."""
+        state = self._state()
+        return [state[p["path"]].detach() for p in self.contract["parameters"]]
+
+    def draw_inputs(self, case: int, distribution: str = OWN) -> list[Any]:
+        """Input tensors of a case, in its order, under a fresh secret seed, on the device."""
+        seeded(secret_seed())
+        spec = self.contract["cases"][case]
+        with self._reported("in get_inputs()"):
+            drawn = list(self._raw_inputs())
+        tensors = [v for v in drawn if isinstance(v, self._torch.Tensor)]
+        if len(tensors) != len(spec["inputs"]):
+            raise ReferenceFailed(f"get_inputs() gave {len(tensors)} tensors, the contract has {len(spec['inputs'])}")
+        fitted = [self._fit(t, s) for t, s in zip(tensors, spec["inputs"], strict=True)]
+        return distort(distribution, fitted)
+
+    def _fit(self, tensor: Any, spec: dict[str, Any]) -> Any:
+        moved = tensor.detach().to(self.device, getattr(self._torch, spec["dtype"]))
+        return resample(moved, spec["shape"]).contiguous()
+
+    def outputs(self, case: int, inputs: Sequence[Any]) -> list[Any]:
+        """What the reference gives for these inputs, in the contract's precision. May change the inputs if it does so."""
+        with self._reported("in forward()"):
+            return self._call(self._model, case, inputs)
+
+    def eager(self, case: int, inputs: Sequence[Any]) -> Any:
+        """The bare call that is timed as the baseline."""
+        args = self._arguments(case, inputs)
+        model = self._model
+
+        def call() -> Any:
+            return model(*args)
+
+        return call
+
+    def oracle_outputs(self, case: int, inputs: Sequence[Any]) -> list[Any]:
+        """The same in float64.
+
+        Raises:
+            RuntimeError, TypeError, NotImplementedError: the reference does not run in float64, or memory is short.
+        """
+        if self._oracle is None:
+            self._oracle = self._moved(copy.deepcopy(self._model), self._torch.float64)
+        doubles = [x.double() if x.is_floating_point() else x for x in inputs]
+        return self._call(self._oracle, case, doubles)
+
+    def _call(self, model: Any, case: int, inputs: Sequence[Any]) -> list[Any]:
+        state = {name: t.clone() for name, t in model.named_buffers()}
+        with self._torch.no_grad():
+            result = model(*self._arguments(case, inputs))
+            for name, buffer in model.named_buffers():  # train mode updates running statistics: undo it
+                if name in state:
+                    buffer.copy_(state[name])
+        return list(result) if isinstance(result, tuple | list) else [result]
+
+    def _arguments(self, case: int, inputs: Sequence[Any]) -> list[Any]:
+        spec = self.contract["cases"][case]
+        by_name = {t["name"]: x for t, x in zip(spec["inputs"], inputs, strict=True)}
+        by_name |= {s["name"]: s["value"] for s in spec["scalars"]}
+        return [by_name[name] for name in spec["forward_order"]]
+
+    def _state(self) -> dict[str, Any]:
+        model = self._model
+        return dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+
+    def _cast(self, value: Any) -> Any:
+        is_float = isinstance(value, self._torch.Tensor) and value.is_floating_point()
+        return value.to(self._dtype) if is_float else value
+
+    def _moved(self, model: Any, dtype: Any) -> Any:
+        """The model on the device in `dtype`, its plain tensor attributes too (`nn.Module.to` leaves those behind)."""
+        model = model.to(device=self.device, dtype=dtype)
+        for module in model.modules():
+            for name, value in list(vars(module).items()):
+                if isinstance(value, self._torch.Tensor):
+                    moved = value.detach().to(self.device, dtype if value.is_floating_point() else value.dtype)
+                    setattr(module, name, moved)
+        return model
+
+    def _raw_inputs(self) -> Any:
+        """Draw where the data is needed: 4 GiB take milliseconds on a GPU and many seconds on a processor."""
+        try:
+            with self._torch.device(self.device):
+                return self._module.get_inputs()
+        except RuntimeError:
+            if self.device == "cpu":
+                raise
+            return self._module.get_inputs()  # it mixes its own CPU tensors with drawn ones
+
+    @contextmanager
+    def _reported(self, where: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as e:
+            raise ReferenceFailed(f"the reference raised {type(e).__name__} {where}: {e}") from e
+
+
+def contract_id(contract: dict[str, Any]) -> str:
+    """The content address of a contract given as JSON; the same as `Contract.id` of the model (a test compares them)."""
+    spec = {k: v for k, v in contract.items() if k not in ("floor", "degeneracy", "features")}
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
+    return "c_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _execute(source: str) -> types.ModuleType:
+    module = types.ModuleType("groundtruth")
+    module.__file__ = FILE
+    sys.modules["groundtruth"] = module  # dataclasses and torch.jit look their module up
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    exec(compile(source, FILE, "exec"), module.__dict__)  # noqa: S102 - the user's reference; this process is boxed for it
+    lacking = [name for name in ("Model", "get_inputs", "get_init_inputs") if not hasattr(module, name)]
+    if lacking:
+        raise AttributeError(f"it does not define {', '.join(lacking)}")
+    return module

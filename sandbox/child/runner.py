@@ -1,0 +1,158 @@
+"""The untrusted side: loads one candidate, calls it as the judge asks, reports return codes and times as claims.
+
+    python -P -m hiera_mcp.sandbox.child.runner --fd N --device cpu|cuda:K [--box /box]
+
+Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok": false, "error": text}:
+
+    load     {kind, interface}                      {workspace: [bytes per case], has_prepare, …}
+    buffers  {arenas, params, cases} + descriptors  {}
+    prepare  {case}                                 {ns}
+    run      {case, sets, mode, flush}              {ns: [..]}
+             mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called
+    quit     {}                                     (ends)
+
+For the C ABI on cpu only the standard library is imported.
+"""
+
+import argparse
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.wire import Closed, receive, send
+
+
+class Runner:
+    """State of one runner: a platform, and the candidate once it is loaded."""
+
+    def __init__(self, device: str, box: Path) -> None:
+        self._device = device
+        self._box = box
+        self._platform: Any = None
+        self._candidate: Any = None
+
+    def answer(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
+        """Do what is asked.
+
+        Raises:
+            CandidateFailure: the candidate failed; anything else that is raised is its doing as well, or ours.
+        """
+        op = request["op"]
+        if op == "load":
+            return self._load(request)
+        if op == "buffers":
+            return self._buffers(request, fds)
+        if op == "prepare":
+            return self._prepare(request["case"])
+        if op == "run":
+            return self._run(request)
+        raise ValueError(f"unknown op {op!r}")
+
+    def _load(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._platform = _platform(self._device)
+        interface = request["interface"]
+        if request["kind"] == "python":
+            from hiera_mcp.sandbox.child.python_candidate import PythonCandidate
+
+            self._candidate = PythonCandidate(self._box, interface, self._platform, self._device)
+        else:
+            from hiera_mcp.sandbox.child.c_candidate import CCandidate
+
+            self._candidate = CCandidate(self._box, interface, self._platform)
+        return {"workspace": self._candidate.workspace_bytes(), "has_prepare": self._candidate.has_prepare()}
+
+    def _buffers(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
+        rest = iter(fds)
+        base = [
+            self._platform.map(a["bytes"], a["writable"], None if a["ipc"] else next(rest), a["ipc"])
+            for a in request["arenas"]
+        ]
+
+        def addresses(places: list[list[int]]) -> list[int]:
+            return [base[arena] + offset for arena, offset in places]
+
+        cases = [
+            {
+                "workspace": addresses(case["workspace"])[0] if case["workspace"] else None,
+                "sets": [{k: addresses(places) for k, places in s.items()} for s in case["sets"]],
+            }
+            for case in request["cases"]
+        ]
+        self._candidate.bind(addresses(request["params"]), cases)
+        return {}
+
+    def _prepare(self, case: int) -> dict[str, Any]:
+        code, ns = self._platform.once(lambda: self._candidate.prepare(case))
+        self._accept("hiera_prepare", code)
+        return {"ns": ns, "unused": list(self._candidate.unused)}
+
+    def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+        case, sets = request["case"], request["sets"]
+
+        def call(s: int) -> int:
+            return self._candidate.run(case, s)
+
+        if request["mode"] == "batch":
+            code, ns = self._platform.batch(call, sets)
+        else:
+            code, ns = self._platform.each(_nothing if request["mode"] == "empty" else call, sets, request["flush"])
+        self._accept("hiera_run", code)
+        return {"ns": ns}
+
+    def _accept(self, function: str, code: int) -> None:
+        self._platform.mark()
+        if code:
+            raise CandidateFailure(self._candidate.explain(function, code))
+
+
+def _nothing(_buffers: int) -> int:
+    return 0
+
+
+def _platform(device: str) -> Any:
+    if device == "cpu":
+        from hiera_mcp.sandbox.child.host_platform import HostPlatform
+
+        return HostPlatform()
+    from hiera_mcp.sandbox.child.cuda_platform import CudaPlatform
+
+    return CudaPlatform(int(device.partition(":")[2] or 0))
+
+
+def serve(sock: socket.socket, runner: Runner) -> None:
+    """Answer requests until `quit` or until the judge is gone."""
+    while True:
+        try:
+            request, fds = receive(sock)
+            if request.get("op") == "quit":
+                return
+            _answer(sock, runner, request, fds)
+        except Closed:
+            return
+
+
+def _answer(sock: socket.socket, runner: Runner, request: dict[str, Any], fds: tuple[int, ...]) -> None:
+    try:
+        send(sock, {"ok": True, **runner.answer(request, fds)})
+    except CandidateFailure as e:
+        send(sock, {"ok": False, "error": str(e)})
+    except Exception as e:  # a sticky CUDA error, say: nothing can be asked of this process any more
+        send(sock, {"ok": False, "error": f"{type(e).__name__}: {e}"})
+        raise
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--box", type=Path, default=Path("/box"))
+    args = parser.parse_args()
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would disturb the judge's reference
+    os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    serve(socket.socket(fileno=args.fd), Runner(args.device, args.box))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Spot checks of timed calls: a few random elements, taken the moment the runner answers, compared later."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SAMPLE = 1024
+"""Elements per output."""
+ALLOWANCE = 2.0
+"""The reference's own result is the measure here, not the oracle: both may be off by the limit, in opposite ways."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Elements of the outputs of one timed call."""
+
+    places: list[Any]
+    """One index tensor per output, into the flattened output."""
+    values: list[Any]
+
+
+def choose_places(outputs: Sequence[Any]) -> list[Any]:
+    """Random places, drawn before the call so that nothing stands between the answer and the look."""
+    import torch
+
+    return [torch.randint(max(1, t.numel()), (min(SAMPLE, t.numel()),), device=t.device) for t in outputs]
+
+
+def take(outputs: Sequence[Any], places: list[Any]) -> Sample:
+    """Copy the elements."""
+    return Sample(places, [t.view(-1)[p] for t, p in zip(outputs, places, strict=True)])
+
+
+def wrong_elements(sample: Sample, reference: Sequence[Any], slack: Sequence[float], tolerance: dict[str, Any]) -> int:
+    """How many sampled elements disagree with the reference's outputs on the same inputs.
+
+    Args:
+        slack: per output, the greatest slack that verification met (compare.Expected.slack).
+    """
+    rows = zip(sample.places, sample.values, reference, slack, strict=True)
+    return sum(_wrong(value, truth.reshape(-1), place, s, tolerance) for place, value, truth, s in rows)
+
+
+def _wrong(value: Any, truth: Any, place: Any, slack: float, tolerance: dict[str, Any]) -> int:
+    want = truth[place]
+    if not truth.is_floating_point():
+        return int((value != want).sum())
+    if not truth.numel():
+        return 0
+    rms = float(truth.double().pow(2).mean().sqrt())
+    limit = ALLOWANCE * slack * (tolerance["atol"] * rms + tolerance["rtol"] * want.double().abs()).clamp(min=1e-300)
+    return int((~((value.double() - want.double()).abs() <= limit)).sum())

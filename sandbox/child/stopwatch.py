@@ -1,0 +1,77 @@
+"""Timing of the reference inside the judge, and the cache flush that goes before it."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hiera_mcp.sandbox.child.machine import last_level_cache
+
+CPU_FLUSH_LIMIT = 128 << 20
+"""A larger flush would take most of the time of an evaluation."""
+
+
+class HostStopwatch:
+    """Processor: a monotonic clock; the judge flushes for both sides, since the last-level cache is shared."""
+
+    flush_by_runner = False
+
+    def __init__(self) -> None:
+        import torch
+
+        wanted = 2 * last_level_cache()
+        size = min(wanted, CPU_FLUSH_LIMIT)
+        self.cache = "cold" if size >= wanted else "partly_cold"
+        self._memory: Any = torch.zeros(size // 4, dtype=torch.int32)
+
+    def flush(self) -> None:
+        """Read and write more than the caches hold, with all threads, so that private caches are emptied too."""
+        self._memory.add_(1)
+
+    def time(self, call: Callable[[], Any], flush: bool) -> tuple[Any, float]:
+        """The result of `call`, and its seconds."""
+        if flush:
+            self.flush()
+        start = time.perf_counter()
+        result = call()
+        return result, time.perf_counter() - start
+
+    def sync(self) -> None:
+        """Nothing runs behind our back on the processor."""
+
+
+class CudaStopwatch:
+    """GPU: events on the current stream; the flush is still running when the call is issued, as in the runner."""
+
+    flush_by_runner = True
+    cache = "cold"
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self._cuda: Any = torch.cuda
+        l2: int = torch.cuda.get_device_properties(torch.device(device)).L2_cache_size
+        self._memory: Any = torch.zeros(max(2 * l2, 64 << 20), dtype=torch.uint8, device=device)
+        self._fill = 0
+
+    def flush(self) -> None:
+        """Nothing: the runner flushes on its own stream."""
+
+    def time(self, call: Callable[[], Any], flush: bool) -> tuple[Any, float]:
+        """The result of `call`, and its seconds on the device."""
+        start, end = self._cuda.Event(enable_timing=True), self._cuda.Event(enable_timing=True)
+        self._cuda.synchronize()
+        if flush:
+            self._fill ^= 0xFF
+            self._memory.fill_(self._fill)
+        start.record()
+        result = call()
+        end.record()
+        self._cuda.synchronize()
+        return result, start.elapsed_time(end) / 1e3
+
+    def sync(self) -> None:
+        self._cuda.synchronize()
+
+
+def stopwatch_for(device: str) -> HostStopwatch | CudaStopwatch:
+    return HostStopwatch() if device == "cpu" else CudaStopwatch(device)

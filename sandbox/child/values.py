@@ -1,0 +1,65 @@
+"""Constructor arguments as JSON: plain values, tuples, and small tensors."""
+
+import base64
+from typing import Any
+
+MAX_TENSOR_BYTES = 4 << 20
+
+
+class NotPlain(Exception):
+    """A value that cannot cross to the runner; `str()` says which."""
+
+
+def encode(value: Any) -> Any:
+    """Plain data of `value`; `decode` is the way back.
+
+    Raises:
+        NotPlain: it is neither a plain value nor a tensor of at most 4 MiB.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        items = [encode(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, dict):
+        return {"dict": [[encode(k), encode(v)] for k, v in value.items()]}  # pyright: ignore[reportUnknownVariableType]
+    return _encode_torch(value)
+
+
+def _encode_torch(value: Any) -> dict[str, Any]:
+    import torch
+
+    if isinstance(value, torch.dtype | torch.Size):
+        return {"dtype": str(value).removeprefix("torch.")} if isinstance(value, torch.dtype) else encode(tuple(value))
+    if not isinstance(value, torch.Tensor):
+        raise NotPlain(f"a constructor argument is a {type(value).__name__}, which cannot be handed to a candidate")
+    if value.nbytes > MAX_TENSOR_BYTES:
+        raise NotPlain(f"a constructor argument is a tensor of {value.nbytes} bytes, more than {MAX_TENSOR_BYTES}")
+    raw = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+    name = str(value.dtype).removeprefix("torch.")
+    return {"tensor": base64.b64encode(raw).decode(), "shape": list(value.shape), "of": name}
+
+
+def decode(data: Any) -> Any:
+    """The value that `encode` described."""
+    if isinstance(data, list):
+        return [decode(v) for v in data]  # pyright: ignore[reportUnknownVariableType]
+    if not isinstance(data, dict):
+        return data
+    if "tuple" in data:
+        return tuple(decode(v) for v in data["tuple"])  # pyright: ignore[reportUnknownVariableType]
+    if "dict" in data:
+        return {decode(k): decode(v) for k, v in data["dict"]}  # pyright: ignore[reportUnknownVariableType]
+    return _decode_torch(data)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _decode_torch(data: dict[str, Any]) -> Any:
+    import torch
+
+    if "dtype" in data:
+        return getattr(torch, data["dtype"])
+    dtype = getattr(torch, data["of"])
+    raw = bytearray(base64.b64decode(data["tensor"]))
+    if not raw:
+        return torch.empty(data["shape"], dtype=dtype)
+    return torch.frombuffer(raw, dtype=torch.uint8).view(dtype).view(data["shape"]).clone()

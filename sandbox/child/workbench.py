@@ -1,0 +1,192 @@
+"""One evaluation's shared buffers and the runner that works on them, as the judge sees both."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes
+from hiera_mcp.sandbox.child.compare import as_bits, same_bits
+from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.peer import Peer, RunnerLost
+
+MAX_WORKSPACE = 16 << 30
+_NAN = {"float64": (0x7FF8 << 48, 51), "float32": (0x7FC00000, 22), "float16": (0x7E00, 9), "bfloat16": (0x7FC0, 6)}
+"""A quiet NaN's bits, and how many of its low bits are free for a canary."""
+
+PARAMS, INPUTS, OUTPUTS, WORKSPACE = range(4)
+"""Numbers of the arenas."""
+
+
+class Workbench:
+    """Buffers in `sets` copies (so that addresses change from call to call), and calls on them.
+
+    Args:
+        peer: the runner.
+        contract: the contract as JSON.
+        device: `cpu` or `cuda:K`.
+        options: `call_s` and `load_s`, in seconds.
+    """
+
+    def __init__(self, peer: Peer, contract: dict[str, Any], device: str, options: dict[str, Any]) -> None:
+        self._peer = peer
+        self._contract = contract
+        self._device = device
+        self._call_s = float(options.get("call_s", 20.0))
+        self._load_s = float(options.get("load_s", 60.0))
+        self._arenas: list[Arena] = []
+        self._given: dict[tuple[int, int], list[Any]] = {}
+        self._given_params: list[Any] = []
+        self._poison: dict[tuple[int, int], list[int]] = {}
+        self.sets = 2
+        self.has_prepare = False
+
+    def load(self, kind: str, interface: dict[str, Any]) -> None:
+        """Let the runner load the candidate, make all buffers, and hand them over.
+
+        Raises:
+            CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        reply = self._peer.ask({"op": "load", "kind": kind, "interface": interface}, self._load_s)
+        self.has_prepare = reply.get("has_prepare") is True
+        workspace = self._workspace_bytes(reply.get("workspace"))
+        self._allocate(workspace)
+        handles = [a.handle for a in self._arenas]
+        fds = tuple(h.fd for h in handles if h.fd is not None)
+        message = {"op": "buffers", "arenas": [_message(h) for h in handles], **self._places(workspace)}
+        self._peer.ask(message, self._load_s, fds)
+
+    def _workspace_bytes(self, claimed: Any) -> list[int]:
+        cases = len(self._contract["cases"])
+        if not isinstance(claimed, list) or len(claimed) != cases:  # pyright: ignore[reportUnknownArgumentType]
+            raise RunnerLost("the runner answered `load` without the size of the workspace")
+        sizes = [n if isinstance(n, int) and n >= 0 else MAX_WORKSPACE + 1 for n in claimed]  # pyright: ignore[reportUnknownVariableType]
+        if sum(sizes) > MAX_WORKSPACE:
+            raise CandidateFailure(f"hiera_workspace_bytes asks for {max(sizes)} bytes, more than {MAX_WORKSPACE}")
+        return sizes
+
+    def _allocate(self, workspace: list[int]) -> None:
+        cases = self._contract["cases"]
+        spaces = [{"name": f"workspace{n}", "shape": [size], "dtype": "uint8"} for n, size in enumerate(workspace)]
+        of: dict[int, tuple[list[Spec], bool]] = {
+            PARAMS: (list(self._contract["parameters"]), False),
+            INPUTS: ([t for c in cases for _ in range(self.sets) for t in c["inputs"]], False),
+            OUTPUTS: ([t for c in cases for _ in range(self.sets) for t in c["outputs"]], True),
+            WORKSPACE: (spaces, True),
+        }
+        for n in (PARAMS, INPUTS, OUTPUTS, WORKSPACE):  # one by one, so that `close` frees what was made
+            self._arenas.append(Arena(*of[n], self._device))
+
+    def _places(self, workspace: list[int]) -> dict[str, Any]:
+        offsets = [a.layout.offsets for a in self._arenas]
+        cases: list[dict[str, Any]] = []
+        for c, size in enumerate(workspace):
+            sets = [
+                {
+                    "inputs": [[INPUTS, offsets[INPUTS][i]] for i in self._range("inputs", c, s)],
+                    "outputs": [[OUTPUTS, offsets[OUTPUTS][i]] for i in self._range("outputs", c, s)],
+                }
+                for s in range(self.sets)
+            ]
+            cases.append({"sets": sets, "workspace": [[WORKSPACE, offsets[WORKSPACE][c]]] if size else None})
+        return {"params": [[PARAMS, o] for o in offsets[PARAMS]], "cases": cases}
+
+    def _range(self, kind: str, case: int, s: int) -> range:
+        """Numbers of the tensors of one case and set inside their arena."""
+        cases = self._contract["cases"]
+        before = sum(len(c[kind]) for c in cases[:case]) * self.sets
+        count = len(cases[case][kind])
+        return range(before + s * count, before + (s + 1) * count)
+
+    def inputs(self, case: int, s: int) -> list[Any]:
+        """The shared input tensors of a set."""
+        return [self._arenas[INPUTS].views[i] for i in self._range("inputs", case, s)]
+
+    def outputs(self, case: int, s: int) -> list[Any]:
+        """The shared output tensors of a set."""
+        return [self._arenas[OUTPUTS].views[i] for i in self._range("outputs", case, s)]
+
+    def set_parameters(self, values: Sequence[Any]) -> float | None:
+        """Hand parameters over and let the candidate prepare; seconds that it claims, None when it has no prepare."""
+        self._given_params = [v.clone() for v in values]
+        for view, value in zip(self._arenas[PARAMS].views, values, strict=True):
+            view.copy_(value)
+        self._synchronize()
+        total = 0
+        for case in range(len(self._contract["cases"])):
+            reply = self._peer.ask({"op": "prepare", "case": case}, self._load_s)
+            total += reply["ns"] if isinstance(reply.get("ns"), int) else 0
+        return total / 1e9 if self.has_prepare else None
+
+    def put(self, case: int, s: int, inputs: list[Any]) -> None:
+        """Write inputs into a set, and poison its outputs. `inputs` stay the judge's own and must not change."""
+        self._given[case, s] = inputs
+        for view, value in zip(self.inputs(case, s), inputs, strict=True):
+            view.copy_(value)
+        self.poison(case, s)
+
+    def poison(self, case: int, s: int) -> None:
+        """Fill the outputs of a set with a NaN that carries a random canary (integers: a random value)."""
+        patterns = [poison_pattern(t["dtype"]) for t in self._contract["cases"][case]["outputs"]]
+        for view, pattern in zip(self.outputs(case, s), patterns, strict=True):
+            as_bits(view).fill_(pattern)
+        self._poison[case, s] = patterns
+        self._synchronize()
+
+    def unwritten(self, case: int, s: int, output: int) -> Any:
+        """Boolean mask of the elements that still hold the poison."""
+        return as_bits(self.outputs(case, s)[output]) == self._poison[case, s][output]
+
+    def run(self, case: int, sets: Sequence[int], mode: str, flush: bool = False) -> tuple[list[float], float]:
+        """Let the candidate run: claimed seconds (one per call; one for a whole batch), and seconds outside.
+
+        Raises:
+            CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        request = {"op": "run", "case": case, "sets": list(sets), "mode": mode, "flush": flush}
+        count = 1 if mode == "batch" else len(sets)
+        ns, seconds = self._peer.numbers(request, "ns", count, self._call_s * max(1, len(sets)))
+        return [n / 1e9 for n in ns], seconds
+
+    def damage(self, case: int, s: int) -> list[str]:
+        """What the calls have changed that they must not: guard zones, inputs, parameters."""
+        found = [line for arena in self._arenas for line in arena.damaged_guards()]
+        given = self._given.get((case, s), [])
+        specs = self._contract["cases"][case]["inputs"]
+        for spec, view, value in zip(specs, self.inputs(case, s), given, strict=True):
+            if not same_bits(view, value):
+                found.append(f"input {spec['name']} was changed by the call")
+        for spec, view, value in zip(
+            self._contract["parameters"], self._arenas[PARAMS].views, self._given_params, strict=True
+        ):
+            if not same_bits(view, value):
+                found.append(f"parameter {spec['path']} was changed by the call")
+                view.copy_(value)
+        return found
+
+    def close(self) -> None:
+        """End the runner, then free the memory."""
+        self._peer.close()
+        self._given.clear()
+        for arena in self._arenas:
+            arena.free()
+        self._arenas = []
+
+    def _synchronize(self) -> None:
+        if self._device != "cpu":
+            import torch
+
+            torch.cuda.synchronize()
+
+
+def poison_pattern(dtype: str) -> int:
+    """Bits to fill an output with, as a signed integer of the element's size."""
+    if dtype in _NAN:
+        base, free = _NAN[dtype]
+        return base | random.SystemRandom().getrandbits(free)
+    if dtype in ("bool", "uint8"):
+        return random.SystemRandom().randrange(2, 256)  # no legal bool
+    return random.SystemRandom().getrandbits(8 * spec_bytes({"dtype": dtype, "shape": []}) - 1)
+
+
+def _message(handle: Handle) -> dict[str, Any]:
+    return {"bytes": handle.bytes, "writable": handle.writable, "ipc": handle.ipc}
