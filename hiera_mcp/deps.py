@@ -1,9 +1,10 @@
 """What every tool and resource receives, and how it is opened and closed."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
 import anyio.to_thread
 
 from hiera_mcp.jobs import Database, Jobs, open_jobs
@@ -27,7 +28,7 @@ class Deps:
 
 
 @asynccontextmanager
-async def open_deps(settings: Settings, executor: Executor | None = None) -> AsyncIterator[Deps]:
+async def open_deps(settings: Settings, executor: Executor | None = None) -> AsyncGenerator[Deps]:
     """The parts of a server for as long as the context lasts; without an `executor` the local one.
 
     Leaving stops the jobs first, then the executor, then closes the database.
@@ -36,7 +37,7 @@ async def open_deps(settings: Settings, executor: Executor | None = None) -> Asy
         StoreError: the database cannot be opened.
     """
     store = await anyio.to_thread.run_sync(Store.open, settings.database, settings.blobs)
-    executor = executor or LocalExecutor(settings)
+    executor = executor or LocalExecutor(unsafe=settings.unsafe_no_sandbox)
     try:
         knowledge = await anyio.to_thread.run_sync(KnowledgeBase.load, settings.knowledge_dir)
         database = Database(store)

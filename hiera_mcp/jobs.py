@@ -7,9 +7,10 @@ anybody is told that the job is done.
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeVar, cast
 
 import anyio
@@ -24,8 +25,12 @@ from hiera_mcp.store import Store
 from hiera_mcp.store.jobs import JobKind
 
 T = TypeVar("T")
-Work = Callable[[Notify], Awaitable[JsonValue]]
-"""The work of a job: reports through its argument, returns what is stored as the job's result."""
+Subjects = Sequence[str]
+"""Ids of what a job is about: candidates, for an evaluation."""
+Work = Callable[[Notify, Subjects], Awaitable[JsonValue]]
+"""The work of a job: reports through its first argument, returns what is stored as the job's result."""
+Admit = Callable[[Store, Mapping[str, str]], Subjects]
+"""Checks a request and books its subjects; gets the subjects that are being worked on, each with its job."""
 Tell = Callable[[Job], Awaitable[None]]
 """Receives a job whenever it changed, and at least every PULSE_S seconds."""
 
@@ -36,6 +41,10 @@ SAVE_S = 0.5
 """Progress is written to the store at most this often; the waiting call hears all of it."""
 
 log = logging.getLogger(__name__)
+
+
+def _admit_all(_store: Store, _busy: Mapping[str, str]) -> Subjects:
+    return ()
 
 
 class Database:
@@ -58,7 +67,6 @@ class _Running:
     message: str = "queued"
     progress: float | None = None
     saved_at: float = 0.0
-    user_cancelled: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
     changed: anyio.Event = field(default_factory=anyio.Event)
@@ -75,6 +83,7 @@ class Jobs:
     def __init__(self, group: anyio.abc.TaskGroup, database: Database) -> None:
         self._group = group
         self._database = database
+        self._admission = anyio.Lock()
         self._running: dict[str, _Running] = {}
 
     async def submit(
@@ -85,22 +94,25 @@ class Jobs:
         run_id: str | None = None,
         request: JsonValue = None,
         key: str | None = None,
-        subjects: Sequence[str] = (),
+        admit: Admit = _admit_all,
     ) -> Job:
-        """Queue `work` and return its job; with a `key` that was used before, return the earlier job instead.
+        """Queue `work` and return its job.
 
-        `subjects` are the ids that the work is about; see `working_on`.
+        With a `key` that was used before, the earlier job is returned while it is open or when it is done; one that
+        failed, was cancelled or interrupted is started anew. `admit` checks and books what the work is about; when it
+        refuses, the job is recorded as failed.
+
+        Raises:
+            HieraError: what `admit` raised.
         """
-        with anyio.CancelScope(shield=True):  # a row without its task would wait for ever
-            job, created = await self._database(lambda s: s.add_job(kind, run_id, request, key))
-            if created:
+        async with self._admission:
+            busy = {subject: job_id for job_id, r in self._running.items() for subject in r.subjects}
+            # The thread of the database is not abandoned when the call is cancelled, so row and task stay together.
+            job, subjects = await self._database(lambda s: _book(s, kind, run_id, request, key, admit, busy))
+            if subjects is not None:
                 running = self._running[job.id] = _Running(frozenset(subjects))
-                self._group.start_soon(self._run, job.id, work, running)
+                self._group.start_soon(self._run, job.id, work, subjects, running)
         return job
-
-    def working_on(self, subject: str) -> str | None:
-        """The id of the job of this server that is about `subject`, if there is one."""
-        return next((job_id for job_id, running in self._running.items() if subject in running.subjects), None)
 
     async def get(self, job_id: str) -> Job:
         """The job as it stands, with the newest progress."""
@@ -144,15 +156,14 @@ class Jobs:
                 f"Job {job_id} is run by another server on the same database.",
                 todo="Cancel it there, or stop that server.",
             )
-        running.user_cancelled = True
         running.scope.cancel()
         await running.ended.wait()
         return await self.get(job_id)
 
-    async def _run(self, job_id: str, work: Work, running: _Running) -> None:
+    async def _run(self, job_id: str, work: Work, subjects: Subjects, running: _Running) -> None:
         try:
             with running.scope:
-                await self._attempt(job_id, work, running)
+                await self._attempt(job_id, work, subjects, running)
             if running.scope.cancelled_caught:
                 await self._end(job_id, JobState.CANCELLED)
         except anyio.get_cancelled_exc_class():
@@ -163,7 +174,7 @@ class Jobs:
             running.ended.set()
             running.changed.set()
 
-    async def _attempt(self, job_id: str, work: Work, running: _Running) -> None:
+    async def _attempt(self, job_id: str, work: Work, subjects: Subjects, running: _Running) -> None:
         async def notify(message: str, progress: float | None) -> None:
             running.note(message, progress)
             if time.monotonic() - running.saved_at >= SAVE_S:
@@ -173,7 +184,7 @@ class Jobs:
         try:
             await self._database(lambda s: s.start_job(job_id))
             running.note("started", None)
-            result = await work(notify)
+            result = await work(notify, subjects)
         except HieraError as error:
             await self._end(job_id, JobState.FAILED, error=error)
         except Exception as error:
@@ -191,6 +202,36 @@ class Jobs:
             await self._database(lambda s: s.end_job(job_id, state, result, data))
 
 
+def _book(
+    store: Store,
+    kind: JobKind,
+    run_id: str | None,
+    request: JsonValue,
+    key: str | None,
+    admit: Admit,
+    busy: Mapping[str, str],
+) -> tuple[Job, Subjects | None]:
+    """A new job with its subjects, or the earlier job of that key with None."""
+    job, created = _row(store, kind, run_id, request, key)
+    if not created:
+        return job, None
+    try:
+        return job, admit(store, busy)
+    except Exception as error:
+        known = error if isinstance(error, HieraError) else _fault(error)
+        store.end_job(job.id, JobState.FAILED, error=cast(JsonValue, known.as_dict()))
+        raise
+
+
+def _row(store: Store, kind: JobKind, run_id: str | None, request: JsonValue, key: str | None) -> tuple[Job, bool]:
+    for attempt in count(1):
+        full_key = f"{kind}/{run_id or ''}/{key}/{attempt}" if key else None
+        job, created = store.add_job(kind, run_id, request, full_key)
+        if created or job.state is JobState.DONE or not job.state.ended:
+            return job, created
+    raise AssertionError("count() does not end")
+
+
 def _stopped() -> LostError:
     return LostError("The server was stopped while the job ran.", todo="Submit the work again.")
 
@@ -201,7 +242,7 @@ def _fault(error: Exception) -> LostError:
 
 
 @asynccontextmanager
-async def open_jobs(database: Database) -> AsyncIterator[Jobs]:
+async def open_jobs(database: Database) -> AsyncGenerator[Jobs]:
     """Jobs for as long as the context lasts; leaving it stops what still runs and marks it interrupted."""
     async with anyio.create_task_group() as group:
         try:

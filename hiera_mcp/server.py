@@ -46,5 +46,5 @@ def create_server(open_deps: Callable[[], AbstractAsyncContextManager[Deps]]) ->
         resource.register(server)
     for prompt in resources.PROMPTS:
         server.add_prompt(prompt)
-    server.completion()(resources.complete)
+    server.add_completion(resources.complete)
     return server

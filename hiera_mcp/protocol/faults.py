@@ -58,8 +58,8 @@ def _step(schema: Schema, part: int | str, root: Schema) -> Schema:
     if isinstance(part, int):
         return _resolve(schema.get("items", {}), root)
     properties = schema.get("properties", {})
-    extra = schema.get("additionalProperties")
-    return _resolve(properties.get(part) or (extra if isinstance(extra, Mapping) else {}), root)
+    values: Schema | bool = schema.get("additionalProperties", False)
+    return _resolve(properties.get(part) or ({} if isinstance(values, bool) else values), root)
 
 
 def _resolve(schema: Schema, root: Schema) -> Schema:

@@ -3,11 +3,12 @@
 It reaches into private parts of mcp 2.3 (`_tool_manager`, `Tool.fn_metadata`); tests/unit/server covers each of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, get_args
 
 from mcp import MCPError
 from mcp.server import MCPServer
+from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import (
     ResourceError,
@@ -18,11 +19,26 @@ from mcp.server.mcpserver.exceptions import (
 )
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-from mcp.types import INVALID_PARAMS, CallToolResult, GetPromptResult, Icon, InputRequiredResult, ToolAnnotations
-from pydantic import ValidationError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    Completion,
+    GetPromptResult,
+    Icon,
+    InputRequiredResult,
+    ToolAnnotations,
+)
+from pydantic import TypeAdapter, ValidationError
 
 from hiera_mcp.errors import HieraError, NotFoundError, RequestError
 from hiera_mcp.protocol.faults import explain
+
+MAX_COMPLETIONS = 100
+"""Of one answer, by the specification."""
+Complete = Callable[[Any, str, str], Awaitable[list[str]]]
+"""Lifespan object, name of the argument, what is typed so far → values."""
 
 
 class _Metadata(FuncMetadata):
@@ -102,7 +118,23 @@ class StrictServer(MCPServer[Any]):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise _prompt_error(name, error) from error
+            raise _prompt_error(name, error, self._prompt_schema(name)) from error
+
+    def _prompt_schema(self, name: str) -> dict[str, Any]:
+        prompt = self._prompt_manager.get_prompt(name)
+        function: Any = prompt.fn if prompt else None
+        return TypeAdapter(function).json_schema()
+
+    def add_completion(self, complete: Complete) -> None:
+        """Answer completion requests; unlike the SDK's decorator, `complete` gets the lifespan's object."""
+
+        async def handler(ctx: ServerRequestContext[Any], params: CompleteRequestParams) -> CompleteResult:
+            found = await complete(ctx.lifespan_context, params.argument.name, params.argument.value)
+            shown = found[:MAX_COMPLETIONS]
+            completion = Completion(values=shown, total=len(found), has_more=len(found) > len(shown))
+            return CompleteResult(completion=completion)
+
+        self._lowlevel_server.add_request_handler("completion/complete", CompleteRequestParams, handler)
 
 
 def _forbid_extra(tool: Tool) -> dict[str, Any]:
@@ -152,12 +184,12 @@ def _check_names(prompt: str, given: set[str], declared: dict[str, bool]) -> Non
         raise _invalid(f"Invalid arguments for prompt {prompt}. Valid: {valid}.\n" + "\n".join(faults))
 
 
-def _prompt_error(name: str, error: ValueError) -> Exception:
+def _prompt_error(name: str, error: ValueError, schema: dict[str, Any]) -> Exception:
     """The validation error or the HieraError inside the SDK's wrapping, as -32602; anything else unchanged."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ValidationError):
-            return _invalid(f"Invalid arguments for prompt {name}:\n{explain(cause, {})}")
+            return _invalid(f"Invalid arguments for prompt {name}:\n{explain(cause, schema)}")
         if isinstance(cause, HieraError):
             return _invalid(str(cause))
         cause = cause.__cause__

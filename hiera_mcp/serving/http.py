@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 
 import anyio
 import uvicorn
@@ -153,7 +153,7 @@ class _Server(uvicorn.Server):
     """uvicorn without its own signal handlers, which raise the signal again after an orderly end."""
 
     @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

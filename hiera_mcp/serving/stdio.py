@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import anyio
@@ -33,7 +33,7 @@ async def serve_stdio(settings: Settings) -> None:
     stopping = threading.Event()
 
     @asynccontextmanager
-    async def parts() -> AsyncIterator[Deps]:
+    async def parts() -> AsyncGenerator[Deps]:
         try:
             async with open_deps(settings) as deps:
                 yield deps

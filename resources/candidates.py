@@ -1,0 +1,54 @@
+"""What is kept of a candidate."""
+
+from hiera_mcp.errors import NotFoundError
+from hiera_mcp.model.evaluation import Evaluation, NotRun
+from hiera_mcp.resources.base import TEXT, Ctx, Resource, as_json, deps_of
+
+
+async def candidate_source(candidate_id: str, ctx: Ctx) -> str:
+    """A candidate's sources, each under a line with its file name."""
+    candidate = await deps_of(ctx).database(lambda s: s.candidate(candidate_id))
+    return "\n".join(f"// ==== {name} ====\n{text}" for name, text in candidate.sources.items())
+
+
+async def candidate_log(candidate_id: str, ctx: Ctx) -> str:
+    """The compiler's output and what the candidate printed."""
+    outcome = await _outcome(candidate_id, ctx)
+    build = outcome.build
+    parts = [f"==== compiler: {build.command} ====\n{build.log}" if build else "==== it was not compiled ===="]
+    if isinstance(outcome, Evaluation):
+        parts.append(f"==== printed while it ran ====\n{outcome.log}")
+    return "\n".join(parts)
+
+
+async def candidate_evaluation(candidate_id: str, ctx: Ctx) -> str:
+    """A candidate's evaluation in full: build, space findings, verification with margin, timing, device."""
+    return as_json(await _outcome(candidate_id, ctx))
+
+
+async def candidate_profile(candidate_id: str, ctx: Ctx) -> str:
+    """A candidate's newest profile."""
+    await deps_of(ctx).database(lambda s: s.candidate(candidate_id))
+    profile = await deps_of(ctx).database(lambda s: s.profile(candidate_id))
+    if profile is None:
+        raise NotFoundError(
+            f"Candidate {candidate_id} has not been profiled.",
+            todo=f"Call hiera_candidate_profile(candidate_id='{candidate_id}').",
+        )
+    return as_json(profile)
+
+
+async def _outcome(candidate_id: str, ctx: Ctx) -> Evaluation | NotRun:
+    await deps_of(ctx).database(lambda s: s.candidate(candidate_id))
+    outcome = await deps_of(ctx).database(lambda s: s.outcome(candidate_id))
+    if outcome is None:
+        raise NotFoundError(
+            f"Candidate {candidate_id} has no result yet.", todo="Wait for its job, or submit it again."
+        )
+    return outcome
+
+
+SOURCE = Resource("hiera://candidates/{candidate_id}/source", candidate_source, "Sources of a candidate", TEXT)
+LOG = Resource("hiera://candidates/{candidate_id}/log", candidate_log, "Logs of a candidate", TEXT)
+EVALUATION = Resource("hiera://candidates/{candidate_id}/evaluation", candidate_evaluation, "Evaluation of a candidate")
+PROFILE = Resource("hiera://candidates/{candidate_id}/profile", candidate_profile, "Profile of a candidate")

@@ -1,0 +1,215 @@
+"""hiera_candidates_evaluate: one to six candidates → verdicts, times, comparison with their parents."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated
+
+import anyio
+from pydantic import Field, JsonValue
+
+from hiera_mcp.deps import Deps
+from hiera_mcp.errors import RequestError, SandboxError
+from hiera_mcp.model.base import Model
+from hiera_mcp.model.evaluation import Evaluation, NotRun
+from hiera_mcp.model.run import Candidate, Job, JobState
+from hiera_mcp.model.work import EvaluateRequest
+from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.store import NewCandidate, Store
+from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, Tool, WaitS, deps_of, finish, unfinished
+from hiera_mcp.tools.run_state import NOT_EVALUATED, RunState, load_run
+from hiera_mcp.tools.sources import Submission, check_files
+from hiera_mcp.tools.views import CandidateRow
+
+MAX_CANDIDATES = 6
+"""HIERA's own number of candidates per round."""
+
+Batch = Annotated[list[Submission], Field(min_length=1, max_length=MAX_CANDIDATES)]
+Key = Annotated[
+    str | None,
+    Field(max_length=200, description="Your own name for this submission: sent again with it, nothing is done twice."),
+]
+
+
+class Evaluated(Model):
+    """Results of one submission."""
+
+    results: tuple[CandidateRow, ...]
+    """In the order of submission."""
+    best: CandidateRow | None
+    """The best candidate of the whole run so far."""
+
+
+class EvaluateResult(LongResult):
+    """Null fields: not done yet."""
+
+    results: tuple[CandidateRow, ...] | None = None
+    best: CandidateRow | None = None
+
+
+async def hiera_candidates_evaluate(
+    run_id: RunId, candidates: Batch, ctx: Ctx, wait_s: WaitS = DEFAULT_WAIT_S, idempotency_key: Key = None
+) -> EvaluateResult:
+    """Compile, space-check, verify and time one to six candidates. The only source of verdicts and times.
+
+    Use it once space, direction and strategy of the round are recorded. Each candidate takes one place in the round.
+    Give parent_id when a candidate is derived from another. Returns per candidate a status (passed, wrong_output,
+    compile_error, invalid_space, crash, timeout, resource_limit, suspect), the reason, and if passed: time, speed-up
+    over eager PyTorch with 95 % interval, error margin, time / floor, comparison with its parent; also the run's best.
+    A failed candidate is a result, not an error. Each result is stored as soon as it is known.
+    Not done within wait_s: call hiera_job. Next: plan the next round, profile the best, or finish.
+    """
+    deps = deps_of(ctx)
+    _check_names(candidates)
+    request: JsonValue = {"candidates": [c.model_dump(mode="json") for c in candidates]}
+    job = await deps.jobs.submit(
+        "evaluate",
+        partial(_evaluate, deps, run_id),
+        run_id=run_id,
+        request=request,
+        key=idempotency_key,
+        admit=partial(_admit, run_id, candidates),
+    )
+    return _result(run_id, await finish(ctx, job, wait_s))
+
+
+def _result(run_id: str, job: Job) -> EvaluateResult:
+    if job.state is not JobState.DONE:
+        step = unfinished(job, "submit the same candidates again; they take no further place in the round")
+        return EvaluateResult(state=job.state, job_id=job.id, next_step=step)
+    result = Evaluated.model_validate(job.result)
+    step = f"Call hiera_run_status(run_id='{run_id}') for the next step."
+    return EvaluateResult(state=job.state, job_id=job.id, results=result.results, best=result.best, next_step=step)
+
+
+def _check_names(candidates: Sequence[Submission]) -> None:
+    names = [c.name for c in candidates]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise RequestError(f"Two candidates have the same name: {', '.join(twice)}.", todo="Give each its own name.")
+
+
+def _admit(run_id: str, submissions: Sequence[Submission], store: Store, busy: Mapping[str, str]) -> Sequence[str]:
+    """Ids of the submitted candidates; those that never got a result are taken up again.
+
+    Raises:
+        RequestError: the run is not planned, the round has too few places, a file is unknown.
+    """
+    state = load_run(store, run_id)
+    check_planned(state)
+    for s in submissions:
+        _check_submission(state, s)
+    known = [_unfinished(state, s, busy) for s in submissions]
+    new = [_new(s) for s, earlier in zip(submissions, known, strict=True) if earlier is None]
+    added = iter(store.add_candidates(run_id, new) if new else ())
+    return [earlier or next(added).id for earlier in known]
+
+
+def check_planned(state: RunState) -> None:
+    """Refuse to evaluate before space, direction and strategy are recorded."""
+    kinds = {d.decision.kind for d in state.decisions}
+    for kind in ("space", "direction", "strategy"):
+        if kind not in kinds:
+            raise RequestError(
+                f"The run has no {kind} yet.",
+                todo=f"Call hiera_plan_{kind}(run_id='{state.run.id}') and record a choice first.",
+            )
+
+
+def _check_submission(state: RunState, submission: Submission) -> None:
+    space = state.run.space or state.contract.spaces[0]
+    check_files(submission.name, submission.sources, state.contract.target, space)
+    ids = [c.id for c in state.candidates]
+    if submission.parent_id is not None and submission.parent_id not in ids:
+        raise RequestError(
+            f"Candidate `{submission.name}` names the parent {submission.parent_id}, which is not of this run.",
+            valid=ids or ["null"],
+        )
+
+
+def _unfinished(state: RunState, submission: Submission, busy: Mapping[str, str]) -> str | None:
+    """The candidate of this round with the same name and sources that has no result, if there is one."""
+    for c in state.candidates:
+        same = c.round == state.run.round and c.name == submission.name and c.sources == submission.sources
+        if not same or c.id in state.outcomes:
+            continue
+        if c.id in busy:
+            raise RequestError(
+                f"Candidate `{c.name}` ({c.id}) is being evaluated already.",
+                todo=f"Call hiera_job(job_id='{busy[c.id]}').",
+            )
+        return c.id
+    return None
+
+
+def _new(s: Submission) -> NewCandidate:
+    return NewCandidate(name=s.name, sources=s.sources, parent_id=s.parent_id, idea=s.idea)
+
+
+async def _evaluate(deps: Deps, run_id: str, notify: Notify, ids: Sequence[str]) -> JsonValue:
+    """Evaluate all; builds overlap, the executor gives each measurement its device alone.
+
+    Raises:
+        SandboxError: none of them could be evaluated.
+    """
+    batch = _Batch(deps, notify, len(ids))
+    candidates = await deps.database(lambda s: [s.candidate(i) for i in ids])
+    async with anyio.create_task_group() as group:
+        for candidate in candidates:
+            group.start_soon(batch.evaluate, candidate)
+    if len(batch.errors) == len(ids):
+        raise batch.errors[0]
+    state = await deps.database(lambda s: load_run(s, run_id))
+    found = {row.candidate_id: row for row in state.rows}
+    best = found.get(state.best_id or "")
+    return Evaluated(results=tuple(found[i] for i in ids), best=best).model_dump(mode="json")
+
+
+class _Batch:
+    """The candidates of one job while they are evaluated."""
+
+    def __init__(self, deps: Deps, notify: Notify, total: int) -> None:
+        self._deps = deps
+        self._notify = notify
+        self._total = total
+        self._done = 0
+        self.errors: list[SandboxError] = []
+
+    async def evaluate(self, candidate: Candidate) -> None:
+        """Evaluate one candidate and store what became of it; a failure of ours is no verdict and stops no other."""
+        try:
+            request = await self._deps.database(lambda s: _request(s, candidate))
+            outcome = await self._deps.executor.evaluate(request, partial(self._tell, candidate))
+        except SandboxError as error:
+            self.errors.append(error)
+            data: JsonValue = {"candidate_id": candidate.id, "reason": str(error)}
+            await self._deps.database(lambda s: s.add_event(NOT_EVALUATED, data, candidate.run_id))
+            status = "not evaluated"
+        else:
+            await self._deps.database(lambda s: _record(s, candidate, outcome))
+            status = outcome.status.value if isinstance(outcome, Evaluation) else "not run"
+        self._done += 1
+        await self._notify(f"{candidate.name}: {status} ({self._done} of {self._total})", self._done / self._total)
+
+    async def _tell(self, candidate: Candidate, message: str, fraction: float | None) -> None:
+        await self._notify(f"{candidate.name}: {message}", (self._done + 0.9 * (fraction or 0.0)) / self._total)
+
+
+def _request(store: Store, candidate: Candidate) -> EvaluateRequest:
+    contract_id = store.run(candidate.run_id).contract_id
+    return EvaluateRequest(
+        contract=store.contract(contract_id),
+        files=store.contract_files(contract_id),
+        space=candidate.space,
+        sources=candidate.sources,
+    )
+
+
+def _record(store: Store, candidate: Candidate, outcome: Evaluation | NotRun) -> None:
+    """Store what became of a candidate, and whether it now leads its run."""
+    store.put_outcome(candidate.id, outcome)
+    state = load_run(store, candidate.run_id)
+    if state.best_id is not None and state.best_id != state.run.best_candidate_id:
+        store.set_best(candidate.run_id, state.best_id)
+
+
+TOOL = Tool(hiera_candidates_evaluate, "Evaluate candidates", ADDS)

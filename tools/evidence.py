@@ -1,0 +1,46 @@
+"""What the planner is told about a run."""
+
+import anyio.to_thread
+
+from hiera_mcp.deps import Deps
+from hiera_mcp.machine import gpu_of
+from hiera_mcp.model.knowledge import Match
+from hiera_mcp.model.space import Direction, architecture, is_cpu
+from hiera_mcp.planning.evidence import Evidence, gather
+from hiera_mcp.planning.signals import signals
+from hiera_mcp.sandbox import libraries
+from hiera_mcp.tools.run_state import RunState
+
+SHOWN_ENTRIES = 6
+
+
+async def evidence_of(state: RunState) -> Evidence:
+    """Evidence for the next decision of a run."""
+    run, target = state.run, state.contract.target
+    found = await anyio.to_thread.run_sync(libraries.installed, target)
+    strategies = [d.decision.strategy for d in state.decisions if d.decision.strategy]
+    return gather(
+        state.contract,
+        state.judged,
+        round=planned_round(state),
+        space=run.space,
+        direction=run.direction,
+        used_entries=[slug for strategy in strategies for slug in strategy.knowledge],
+        profile=state.best_profile,
+        libraries=[library.name for library in found],
+        gpu=None if is_cpu(target) else gpu_of(target),
+    )
+
+
+def planned_round(state: RunState) -> int:
+    """The round that the next decision belongs to: a new one once the present one has candidates."""
+    submitted = any(c.round == state.run.round for c in state.candidates)
+    return state.run.round + submitted
+
+
+def matching_entries(deps: Deps, evidence: Evidence, direction: Direction | None) -> tuple[Match, ...]:
+    """Knowledge entries that fit the situation, the best first."""
+    arch = architecture(evidence.target) or "cpu"
+    return deps.knowledge.matching(
+        signals(evidence), arch=arch, space=evidence.space, direction=direction, limit=SHOWN_ENTRIES
+    )

@@ -1,0 +1,83 @@
+"""hiera_knowledge_search: expert entries and the lessons of earlier runs."""
+
+from typing import Annotated
+
+import anyio.to_thread
+from pydantic import Field
+
+from hiera_mcp.model.base import Model
+from hiera_mcp.model.knowledge import Entry
+from hiera_mcp.model.space import Direction, Space
+from hiera_mcp.store import Lesson
+from hiera_mcp.tools.base import READS, Ctx, Tool, deps_of
+
+
+class EntryLine(Model):
+    """One entry in short."""
+
+    slug: str
+    title: str
+    direction: Direction | None
+    """Null for an entry about a library."""
+    kind: str
+    summary: str
+    uri: str
+    """Steps, constraints, pitfalls, numbers and sources are there."""
+
+
+class Found(Model):
+    """What matched."""
+
+    entries: tuple[EntryLine, ...]
+    """The best match first."""
+    lessons: tuple[Lesson, ...]
+    """What earlier runs on this server taught."""
+    next_step: str
+
+
+async def hiera_knowledge_search(
+    ctx: Ctx,
+    query: Annotated[
+        str, Field(max_length=500, description="Words; nothing in it is syntax. Empty: all that pass.")
+    ] = "",
+    direction: Direction | None = None,
+    space: Space | None = None,
+    arch: Annotated[str | None, Field(description="cpu, sm_80, sm_90a, … or a whole target.")] = None,
+    limit: Annotated[int, Field(ge=1, le=20)] = 5,
+) -> Found:
+    """Search expert techniques, library guides and recorded lessons.
+
+    Use it while planning a strategy, or when a candidate does not behave. Returns entries in short (what for, expected
+    effect) and lessons with the candidates that prove them. Read an entry whole with hiera_artifact_read(uri).
+    """
+    deps = deps_of(ctx)
+    entries = await anyio.to_thread.run_sync(deps.knowledge.search, query, direction, space, arch, limit)
+    lessons = await deps.database(lambda s: s.lessons(query, limit))
+    wanted = tuple(le for le in lessons if _fits(le, direction, space))
+    return Found(entries=tuple(map(_line, entries)), lessons=wanted, next_step=_next_step(entries))
+
+
+def _fits(lesson: Lesson, direction: Direction | None, space: Space | None) -> bool:
+    """A lesson that names no direction or space is about all of them."""
+    right_direction = direction is None or lesson.direction in (direction, None)
+    return right_direction and (space is None or lesson.space in (space, None))
+
+
+def _line(entry: Entry) -> EntryLine:
+    return EntryLine(
+        slug=entry.id,
+        title=entry.title,
+        direction=entry.direction,
+        kind=entry.kind,
+        summary=f"{entry.steps[0]} Moves {entry.must_move}: {entry.expected}",
+        uri=f"hiera://knowledge/{entry.id}",
+    )
+
+
+def _next_step(entries: tuple[Entry, ...]) -> str:
+    if not entries:
+        return "Nothing matched: use fewer words or filters."
+    return f"Read one whole with hiera_artifact_read(uri='hiera://knowledge/{entries[0].id}')."
+
+
+TOOL = Tool(hiera_knowledge_search, "Search knowledge and lessons", READS)

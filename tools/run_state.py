@@ -1,0 +1,140 @@
+"""A run as the store has it, read in one go, and its view."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hiera_mcp.model.contract import Contract
+from hiera_mcp.model.evaluation import Comparison, Evaluation
+from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.run import Candidate, Job, Run
+from hiera_mcp.planning.evidence import Outcome as Judged
+from hiera_mcp.planning.evidence import outcome_of
+from hiera_mcp.planning.next_step import RunState as Standing
+from hiera_mcp.planning.next_step import next_step
+from hiera_mcp.planning.parents import best_of, compare, select_parents
+from hiera_mcp.store import RecordedDecision, Store
+from hiera_mcp.tools.candidate_rows import Outcome, rows
+from hiera_mcp.tools.views import CandidateRow, DecisionRow
+
+NOT_EVALUATED = "not_evaluated"
+"""Event: the sandbox failed on a candidate; data: candidate_id, reason."""
+RESUBMIT = "Submit the same name and sources again; it takes no further place in the round."
+
+
+@dataclass(frozen=True)
+class RunState:
+    """All that is known of a run at one moment."""
+
+    run: Run
+    contract: Contract
+    candidates: tuple[Candidate, ...]
+    outcomes: Mapping[str, Outcome]
+    """Candidate id → newest outcome."""
+    decisions: tuple[RecordedDecision, ...]
+    open_jobs: tuple[Job, ...]
+    failures: Mapping[str, str]
+    """Candidate id → why the sandbox could not evaluate it, the last time it tried."""
+    best_profile: Profile | None = None
+    """Profile of the best candidate."""
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """The candidates as the planner sees them."""
+        return tuple(outcome_of(c, self.outcomes.get(c.id), self.contract) for c in self.candidates)
+
+    @property
+    def rows(self) -> tuple[CandidateRow, ...]:
+        return rows(
+            self.candidates,
+            self.outcomes,
+            self.contract,
+            best_id=self.best_id,
+            versus=self._versus_parents(),
+            pending=self._pending(),
+        )
+
+    @property
+    def best_id(self) -> str | None:
+        best = best_of(self.judged)
+        return best.candidate_id if best else None
+
+    @property
+    def parent_ids(self) -> tuple[str, ...]:
+        return tuple(o.candidate_id for o in select_parents(self.judged))
+
+    @property
+    def left_in_round(self) -> int:
+        """Candidates that the present round still has places for."""
+        used = sum(c.round == self.run.round for c in self.candidates)
+        return self.run.budget.candidates_per_round - used
+
+    @property
+    def next_step(self) -> str:
+        """The next call, as a sentence."""
+        return next_step(self._standing())
+
+    def _standing(self) -> Standing:
+        here, best = self.run.round, best_of(self.judged)
+        speedup = best.speedup if best else None
+        return Standing(
+            run_id=self.run.id,
+            round=here,
+            rounds=self.run.budget.rounds,
+            candidates_per_round=self.run.budget.candidates_per_round,
+            decided=frozenset(d.decision.kind for d in self.decisions if d.round == here),
+            decided_before=frozenset(d.decision.kind for d in self.decisions if d.round < here),
+            candidates_left=self.left_in_round,
+            pending_jobs=tuple(job.id for job in self.open_jobs),
+            best_candidate_id=self.best_id,
+            best_profiled=self.best_profile is not None,
+            speedup=speedup.low if speedup else None,
+            floor_ratio=best.floor_ratio if best else None,
+            finished=self.run.state == "finished",
+        )
+
+    @property
+    def decision_rows(self) -> tuple[DecisionRow, ...]:
+        return tuple(_decision_row(d) for d in self.decisions)
+
+    def _versus_parents(self) -> dict[str, Comparison]:
+        timings = {i: o.timing for i, o in self.outcomes.items() if isinstance(o, Evaluation) and o.timing}
+        pairs = ((c.id, timings.get(c.id), timings.get(c.parent_id or "")) for c in self.candidates)
+        return {i: compare(own, parent) for i, own, parent in pairs if own and parent}
+
+    def _pending(self) -> dict[str, str]:
+        unknown = [c.id for c in self.candidates if c.id not in self.outcomes]
+        return {i: f"{self.failures[i]} {RESUBMIT}" for i in unknown if i in self.failures}
+
+
+def load_run(store: Store, run_id: str) -> RunState:
+    """The state of a run; NotFoundError when there is none."""
+    run = store.run(run_id)
+    state = RunState(
+        run=run,
+        contract=store.contract(run.contract_id),
+        candidates=store.candidates(run_id),
+        outcomes=store.outcomes(run_id),
+        decisions=store.decisions(run_id),
+        open_jobs=store.jobs(run_id, open_only=True),
+        failures=_failures(store, run_id),
+    )
+    return replace(state, best_profile=store.profile(state.best_id)) if state.best_id else state
+
+
+def _failures(store: Store, run_id: str) -> dict[str, str]:
+    events = store.events(run_id, limit=100_000)
+    data = [e.data for e in events if e.kind == NOT_EVALUATED and isinstance(e.data, dict)]
+    return {str(d["candidate_id"]): str(d["reason"]) for d in data}
+
+
+def _decision_row(recorded: RecordedDecision) -> DecisionRow:
+    d = recorded.decision
+    return DecisionRow(
+        decision_id=recorded.id,
+        round=recorded.round,
+        kind=d.kind,
+        choice=d.choice,
+        decided_by=d.decided_by,
+        reason=d.reason,
+        recommended=d.recommended,
+    )

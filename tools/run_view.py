@@ -1,0 +1,31 @@
+"""A run as the agent sees it: pure builders."""
+
+from hiera_mcp.settings import Settings
+from hiera_mcp.tools.run_state import RunState
+from hiera_mcp.tools.views import OpenJob, RunView
+
+
+def run_view(state: RunState, settings: Settings) -> RunView:
+    """Where the run stands, with the next step."""
+    run, rows = state.run, state.rows
+    by_id = {row.candidate_id: row for row in rows}
+    return RunView(
+        run_id=run.id,
+        contract_id=run.contract_id,
+        task=state.contract.task.name,
+        target=state.contract.target,
+        state=run.state,
+        round=run.round,
+        budget=run.budget,
+        goal=run.goal,
+        space=run.space,
+        direction=run.direction,
+        best=by_id.get(state.best_id or ""),
+        parents=tuple(by_id[i] for i in state.parent_ids),
+        candidates=rows,
+        decisions=state.decision_rows,
+        open_jobs=tuple(OpenJob.of(job) for job in state.open_jobs),
+        trajectory_uri=f"hiera://runs/{run.id}/trajectory",
+        database=str(settings.database),
+        next_step=state.next_step,
+    )
