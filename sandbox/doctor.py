@@ -12,6 +12,7 @@ from hiera_mcp.model.work import DoctorReport, IsolationReport, TargetReport
 from hiera_mcp.sandbox.devices import GpuDevice, device_for, gpus
 from hiera_mcp.sandbox.isolation import probe
 from hiera_mcp.sandbox.isolation.binds import find_tool
+from hiera_mcp.sandbox.isolation.box import Isolation
 
 TOOLS = {
     "g++": "missing: install it, for example `apt install g++`",
@@ -35,13 +36,14 @@ MISSING = "missing"
 VERSION_S = 20.0
 
 
-async def report(chosen: str | None, thorough: bool) -> DoctorReport:
-    """Look at this host. `thorough` also asks every isolation backend, not the chosen one alone."""
-    isolation = await _isolation(chosen, thorough)
+async def report(chosen: Isolation | None, thorough: bool) -> DoctorReport:
+    """Look at this host. `thorough` also tries every isolation backend, not the chosen one alone."""
+    everything = thorough or chosen is None
+    isolation = await probe.report_all() if everything else (await probe.self_check(chosen),)
     names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
     tools = {**dict(zip(TOOLS, names, strict=True)), **{name: library_version(name) for name in DISTRIBUTIONS}}
     architectures = await _architectures()
-    return assemble(isolation, chosen, gpus(), tools, architectures)
+    return assemble(isolation, chosen.name if chosen else None, gpus(), tools, architectures)
 
 
 def assemble(
@@ -132,11 +134,6 @@ def library_version(name: str) -> str:
         except importlib.metadata.PackageNotFoundError:
             continue
     return missing
-
-
-async def _isolation(chosen: str | None, thorough: bool) -> tuple[IsolationReport, ...]:
-    reports = tuple(await probe.report_all())
-    return reports if thorough or chosen is None else tuple(r for r in reports if r.backend == chosen)
 
 
 async def _architectures() -> tuple[str, ...]:

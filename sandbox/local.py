@@ -50,7 +50,7 @@ class LocalExecutor:
         """
         Args:
             unsafe: run untrusted code without isolation where no backend works.
-            cache_dir: folder of the compile cache; default `$XDG_CACHE_HOME/hiera-mcp`, else `~/.cache/hiera-mcp`.
+            cache_dir: folder of the compile cache; default see `default_cache_dir`.
         """
         self._unsafe = unsafe
         self._cache = cache_dir or default_cache_dir()
@@ -218,9 +218,14 @@ def launcher_environment() -> dict[str, str]:
 
 
 def default_cache_dir() -> Path:
-    """Where compiled candidates are kept between runs (XDG Base Directory Specification)."""
+    """Where compiled candidates are kept between runs (XDG Base Directory Specification).
+
+    For root it is /var/cache (FHS 3.0, 5.5): boxes run as another user, who may not pass through root's home.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "hiera-mcp"
+    if base:
+        return Path(base) / "hiera-mcp"
+    return Path("/var/cache/hiera-mcp") if os.geteuid() == 0 else Path.home() / ".cache" / "hiera-mcp"
 
 
 async def _result(answers: asyncio.Queue[Message], notify: Notify) -> Model:

@@ -21,7 +21,6 @@ def main() -> None:
     arguments = _arguments()
     _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    _watch_children_without_threads()
     asyncio.run(_serve(socket.socket(fileno=arguments.fd), arguments.cache, arguments.unsafe))
     # What could not be ended in time dies with this process (PDEATHSIG of every box): do not wait for it.
     sys.stderr.flush()
@@ -50,12 +49,6 @@ def _prctl(option: int, value: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
-
-
-def _watch_children_without_threads() -> None:
-    """Python 3.11 waits for each child in a thread of its own unless told to use pidfds; later versions use them."""
-    if sys.version_info < (3, 12):
-        asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
 
 
 if __name__ == "__main__":

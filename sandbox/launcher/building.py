@@ -1,5 +1,8 @@
 """Compile a candidate and check its space: the first half of every evaluation, and all of a check."""
 
+import contextlib
+import os
+
 from hiera_mcp.model.work import CheckReport, CheckRequest
 from hiera_mcp.sandbox import compilers
 from hiera_mcp.sandbox.compilers import Built
@@ -11,7 +14,10 @@ async def build(host: Host, request: CheckRequest, notify: Notify) -> Built:
     """Build all cases, as many compilers at once as there are processors, and none while the processors are measured."""
     isolation = host.isolation
     async with host.compile_slots, host.locks.loading(notify):
-        return await compilers.build(request, isolation, host.cache, notify)
+        built = await compilers.build(request, isolation, host.cache, notify)
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(built.folder)  # the cache is pruned by last use
+    return built
 
 
 async def check(host: Host, request: CheckRequest, notify: Notify) -> CheckReport:

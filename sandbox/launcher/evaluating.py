@@ -27,7 +27,8 @@ async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Eval
         return NotRun(reason=reason, build=built.build, device=here)
     if result is None:
         assert device is not None
-        result = await judge(Job(host, request, built, device, notify))
+        result, ready = await judge(Job(host, request, built, device, notify))
+        here = here.model_copy(update=ready.facts)
     seconds = time.monotonic() - started
     return result.model_copy(update={"build": built.build, "device": here, "seconds": seconds})
 

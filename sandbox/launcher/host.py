@@ -12,14 +12,16 @@ from hiera_mcp.sandbox.isolation import probe
 from hiera_mcp.sandbox.isolation.box import Isolation
 from hiera_mcp.sandbox.launcher.judges import Judges
 from hiera_mcp.sandbox.launcher.locks import DeviceLocks
-from hiera_mcp.sandbox.launcher.work import WorkRoot
+from hiera_mcp.sandbox.launcher.pruning import prune
+from hiera_mcp.sandbox.launcher.work import OPEN_TO_BOXES, WorkRoot
 
 
 @dataclass(frozen=True)
 class Host:
     """One launcher's hold on its host."""
 
-    isolation_or_none: Isolation | None
+    found: Isolation | NoIsolationError
+    """The backend that passed its self-check, or why none did."""
     work: WorkRoot
     cache: Path
     compile_slots: asyncio.Semaphore
@@ -31,9 +33,10 @@ class Host:
     async def open(cls, cache: Path, unsafe: bool) -> "Host":
         """Choose the isolation by trying, make the work root. `unsafe` allows to run without isolation."""
         work = WorkRoot.create()
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache.mkdir(mode=OPEN_TO_BOXES, parents=True, exist_ok=True)
+        await asyncio.to_thread(prune, cache)
         slots = asyncio.Semaphore(processors())
-        return cls(await probe.choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work))
+        return cls(await _choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work))
 
     @property
     def isolation(self) -> Isolation:
@@ -42,17 +45,20 @@ class Host:
         Raises:
             NoIsolationError: none passes its self-check here.
         """
-        if self.isolation_or_none is None:
-            raise NoIsolationError(
-                "No isolation backend passes its self-check on this host, so nothing untrusted is run.",
-                todo="Install bubblewrap (Debian: `apt install bubblewrap`) and see `hiera-mcp doctor` for what each "
-                "backend lacks; `--unsafe-no-sandbox` runs candidates with all rights of this user.",
-            )
-        return self.isolation_or_none
+        if isinstance(self.found, NoIsolationError):
+            raise self.found
+        return self.found
 
     async def close(self) -> None:
         await self.judges.close()
         self.work.remove()
+
+
+async def _choose(unsafe: bool) -> Isolation | NoIsolationError:
+    try:
+        return await probe.choose(unsafe)
+    except NoIsolationError as e:
+        return e
 
 
 def device_of(host: Host, target: Target, device: str | None) -> Device:

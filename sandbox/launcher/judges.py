@@ -43,6 +43,12 @@ class Ready:
     driver: str | None = None
     cuda: str | None = None
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The fields of a Device that only the judge knows."""
+        known = {"torch": self.torch, "driver": self.driver, "cuda": self.cuda}
+        return {name: value for name, value in known.items() if value}
+
 
 class Judge:
     """One running judge and the channel to it."""

@@ -19,7 +19,7 @@ from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, ending
+from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, Ready, ending
 from hiera_mcp.sandbox.launcher.verdict import judged
 
 GRACE_S = 30.0
@@ -55,6 +55,7 @@ class Job:
         limits = self.request.limits
         return {
             "op": "judge",
+            "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": "python" if self.python else "c_abi"},
             "options": {"protocol": self.request.protocol, "call_s": limits.call_s, "load_s": self.load_s},
@@ -65,8 +66,8 @@ class Job:
         return max(self.request.limits.load_s, 300.0) if self.builds_extension else self.request.limits.load_s
 
 
-async def judge(job: Job) -> Evaluation:
-    """The evaluation of a candidate that was built, without its build and device.
+async def judge(job: Job) -> tuple[Evaluation, Ready]:
+    """The evaluation of a candidate that was built, without its build and device, and what the judge said of the device.
 
     Raises:
         SandboxError: the judge or the reference failed; the candidate is not to blame.
@@ -82,9 +83,9 @@ async def judge(job: Job) -> Evaluation:
     raise AssertionError("unreachable")
 
 
-async def _with_judge(job: Job) -> Evaluation:
+async def _with_judge(job: Job) -> tuple[Evaluation, Ready]:
     async with _judge(job) as found:
-        return await _with_runner(job, found)
+        return await _with_runner(job, found), found.ready
 
 
 @contextlib.asynccontextmanager

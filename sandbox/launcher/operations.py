@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.work import CheckRequest, EvaluateRequest, ProfileRequest, TraceRequest
 from hiera_mcp.sandbox import doctor
@@ -32,8 +33,8 @@ async def _profile(host: Host, request: Any, notify: Notify) -> Model:
 
 
 async def _doctor(host: Host, request: Any, notify: Notify) -> Model:
-    chosen = host.isolation_or_none
-    return await doctor.report(chosen.name if chosen else None, bool(request.get("thorough")))
+    chosen = None if isinstance(host.found, NoIsolationError) else host.found
+    return await doctor.report(chosen, bool(request.get("thorough")))
 
 
 OPERATIONS: dict[str, Operation] = {
