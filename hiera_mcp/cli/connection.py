@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TextIO, cast
+from typing import TextIO
 
 import httpx2
 from mcp import Client, MCPError
@@ -77,13 +77,10 @@ def environment_of(settings: Settings, env: Mapping[str, str]) -> dict[str, str]
     return {**env, **ours}
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def _first(error: BaseException) -> BaseException:
     """The first error inside nested groups: task groups wrap whatever ended them."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        members = cast(BaseExceptionGroup[BaseException], error)
-        error = members.exceptions[0]
-    return error
+    inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return _first(inner[0]) if inner else error
 
 
 def _told(error: BaseException, where: Where, log: TextIO) -> BaseException:

@@ -11,6 +11,8 @@ from hiera_mcp.client.drive import drive
 from hiera_mcp.client.folder import read_folder
 from hiera_mcp.client.preflight import ask_doctor, demo_folder, pick_target
 from hiera_mcp.client.report import RunReport
+from hiera_mcp.model.space import is_cpu
+from hiera_mcp.model.work import DoctorReport
 from hiera_mcp.settings import Settings
 
 
@@ -30,12 +32,19 @@ async def _demo(settings: Settings, target: str | None, json: bool) -> RunReport
     if not json:
         print(f"Data in {settings.data_dir}")
     async with connected(settings) as client:
-        chosen = pick_target(await ask_doctor(client), target)
+        report = await ask_doctor(client)
+        chosen = pick_target(report, target)
         folder = demo_folder(chosen)
         if not json:
-            print(f"Task and candidates: {folder}\n")
-        report = await drive(client, read_folder(folder).model_copy(update={"target": chosen}), screen)
-    screen.finish(report)
+            print("\n".join([*_unused_gpu(report, chosen), f"Task and candidates in {folder}", ""]))
+        result = await drive(client, read_folder(folder).model_copy(update={"target": chosen}), screen)
+    screen.finish(result)
     if json:
-        print(report.model_dump_json(indent=2))
-    return report
+        print(result.model_dump_json(indent=2))
+    return result
+
+
+def _unused_gpu(report: DoctorReport, chosen: str) -> list[str]:
+    """Why a GPU that is present is passed over."""
+    why = [t.reason for t in report.targets if not is_cpu(t.target) and not t.runs]
+    return [f"A GPU is present but not used: {why[0]}"] if report.gpus and is_cpu(chosen) and why else []

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _ask(settings: Settings) -> DoctorReport:
     async with local(settings) as client:
-        return await ask_doctor(client)
+        return await ask_doctor(client, thorough=True)
 
 
 def lines_of(report: DoctorReport) -> list[str]:

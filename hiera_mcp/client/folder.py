@@ -3,7 +3,7 @@
     task.py             the reference, in KernelBench format (or the only *.py at the top, or what run.toml names)
     run.toml            optional: target, precision, goal, and per round what is decided and why
     round1/, round2/    candidates: *.cu or *.cpp (one file each), *.py (a ModelNew alone),
-                        or a folder with several files
+                        or a folder with a source file and model_new.py
 
 The keys of run.toml are those of `Settings` and `RoundSettings` below.
 """
@@ -22,12 +22,11 @@ from hiera_mcp.model.contract import Precision
 from hiera_mcp.model.space import MODEL_FILE
 
 SOURCES = (".cu", ".cpp", ".py")
-COMPANIONS = (".h", ".hpp", ".cuh")
-"""Legal beside a source in a candidate's own folder."""
 NOTES = (".md", ".txt")
 """Passed over."""
 MAX_FILE_BYTES = 1 << 20
 _ROUND = re.compile(r"^round(\d+)$")
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
 
 
 class RoundSettings(Model):
@@ -165,6 +164,10 @@ def _submissions(folder: Path, settings: RoundSettings) -> Iterator[Submission]:
     seen: dict[str, Path] = {}
     for path in _visible(folder):
         name = path.name if path.is_dir() else path.stem
+        if not _NAME.match(name):
+            raise RequestError(
+                f"{path}: `{name}` cannot be a candidate's name.", valid=["letters, digits, `_`, `.`, `-`"]
+            )
         if name in seen:
             raise RequestError(f"{seen[name]} and {path} are both called `{name}`.", todo="Rename one of them.")
         seen[name] = path
@@ -184,8 +187,8 @@ def _single(path: Path) -> dict[str, str]:
     if path.suffix not in SOURCES:
         raise RequestError(
             f"{path} is not a candidate.",
-            todo="Headers and other files belong into a folder of the candidate's own.",
-            valid=[f"*{s}" for s in SOURCES] + ["a folder"],
+            todo="Move it elsewhere.",
+            valid=[*(f"*{s}" for s in SOURCES), "a folder"],
         )
     return {MODEL_FILE if path.suffix == ".py" else path.name: _text(path)}
 
@@ -193,14 +196,14 @@ def _single(path: Path) -> dict[str, str]:
 def _files(folder: Path) -> dict[str, str]:
     paths = _visible(folder)
     for path in paths:
-        if path.is_dir() or path.suffix not in SOURCES + COMPANIONS:
-            valid = [f"*{s}" for s in SOURCES + COMPANIONS]
-            raise RequestError(f"{path} cannot be part of a candidate.", todo="Remove it.", valid=valid)
+        if path.is_dir() or path.suffix not in SOURCES:
+            valid = [f"*{s}" for s in SOURCES]
+            raise RequestError(f"{path} cannot be part of a candidate.", todo="Put all in one source.", valid=valid)
     for suffix in SOURCES:
         same = [p.name for p in paths if p.suffix == suffix]
         if len(same) > 1:
             raise RequestError(f"{folder} holds several *{suffix} files: {', '.join(same)}.", todo="Join them in one.")
-    if not any(p.suffix in SOURCES for p in paths):
+    if not paths:
         raise RequestError(f"{folder} holds no source file.", valid=[f"*{s}" for s in SOURCES])
     return {MODEL_FILE if p.suffix == ".py" else p.name: _text(p) for p in paths}
 

@@ -10,12 +10,13 @@ from hiera_mcp.model.space import is_cpu
 from hiera_mcp.model.work import DoctorReport
 
 DOCTOR = "hiera://doctor"
+THOROUGH = "hiera://doctor?thorough=true"
 DEMO = Path(__file__).parent / "demo"
 
 
-async def ask_doctor(client: Client) -> DoctorReport:
-    """What the server's host offers; isolation is tried by doing."""
-    return await Session(client).read_as(DoctorReport, DOCTOR)
+async def ask_doctor(client: Client, *, thorough: bool = False) -> DoctorReport:
+    """What the server's host offers; isolation is tried by doing, with `thorough` each backend of it."""
+    return await Session(client).read_as(DoctorReport, THOROUGH if thorough else DOCTOR)
 
 
 def pick_target(report: DoctorReport, wanted: str | None = None) -> str:

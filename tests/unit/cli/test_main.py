@@ -1,0 +1,78 @@
+"""The program as a user starts it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hiera_mcp import __version__
+from hiera_mcp.cli.main import COMMANDS, command, main, parser_for
+
+
+def hiera(*words: str, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *flags, "-m", "hiera_mcp", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_version_imports_nothing_heavy() -> None:
+    done = hiera("--version", flags=("-X", "importtime"))
+    assert done.stdout == f"hiera-mcp {__version__}\n"
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "hiera_mcp" in loaded
+    assert not loaded & {"torch", "cupy", "mcp", "pydantic", "anyio", "sqlite_utils"}
+
+
+def test_help_names_every_command() -> None:
+    done = hiera("--help")
+    assert all(name in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        parser_for([name]).parse_args([name, "--help"])
+    assert done.value.code == 0
+    assert "--data-dir" in capsys.readouterr().out or name in ("contract", "kb")
+    assert callable(command(name).run)
+
+
+def test_an_unknown_command_is_refused_with_the_valid_ones() -> None:
+    done = hiera("optimise")
+    assert done.returncode == 2
+    assert "choose from" in done.stderr
+    assert "demo" in done.stderr
+
+
+def test_a_wrong_folder_is_one_line_and_status_2(tmp_path: Path) -> None:
+    done = hiera("run", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"hiera-mcp: There is no task file in {tmp_path}. Put the reference (Model, get_inputs, get_init_inputs) into "
+        'task.py, or name it in run.toml: task = "…".\n'
+    )
+    assert done.stdout == ""
+
+
+def test_a_server_that_is_not_there_is_one_line_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "task.py").write_text("x")
+    (tmp_path / "round1").mkdir()
+    (tmp_path / "round1" / "a.cpp").write_text("x")
+    assert main(["run", str(tmp_path), "--url", "http://127.0.0.1:9/mcp"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("hiera-mcp: The connection to http://127.0.0.1:9/mcp failed")
+    assert "Is it running" in err
+    assert err.count("\n") == 1
+
+
+def test_a_contract_from_a_file_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["contract", "build", "/nowhere/task.py"]) == 2
+    assert "There is no file /nowhere/task.py" in capsys.readouterr().err
+
+
+def test_url_and_in_memory_exclude_each_other() -> None:
+    with pytest.raises(SystemExit):
+        parser_for(["run"]).parse_args(["run", "x", "--url", "http://h/mcp", "--in-memory"])
