@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from hiera_mcp.errors import RequestError
-from hiera_mcp.model.knowledge import Entry
+from hiera_mcp.model.knowledge import SIGNALS, Entry
 from hiera_mcp.model.space import spaces_of
 
 OPERATORS = (
@@ -87,6 +87,11 @@ def _check(entry: Entry, where: str) -> None:
         *([] if _SLUG.match(entry.id) else [f"id {entry.id!r} is not lower-case words joined by hyphens"]),
         *(f"operator {o!r} is unknown (valid: {', '.join(OPERATORS)})" for o in entry.operators if o not in OPERATORS),
         *(f"arch {a!r} is unknown (cpu, cuda, sm_80, sm_90a, sm_80+)" for a in entry.archs if not _ARCH.match(a)),
+        *(
+            []
+            if entry.must_move in SIGNALS or entry.must_move == "time"
+            else [f"must_move {entry.must_move!r} is no signal"]
+        ),
         *_space_problems(entry),
     ]
     if problems:

@@ -79,17 +79,20 @@ class KnowledgeBase:
         """Entries that fit a situation, the best first. `features` maps signals (`SIGNALS`) to values or None.
 
         Score: share of the entry's conditions that hold, minus the share that fails, plus the share of the reference's
-        time in the entry's operators (one half for `any`). Ties go by id, so the order is reproducible.
+        time in the entry's operators (one half for `any`), plus a tenth for an entry written for exactly this
+        architecture. Entries whose operators do not occur are left out. Ties go by id: the order is reproducible.
         """
-        matches = [match(entry, features) for entry in self._filtered(direction, space, arch).values()]
-        return tuple(sorted(matches, key=lambda m: (-m.score, m.entry.id))[: _limit(limit)])
+        place = _place(arch)
+        matches = (match(entry, features, place) for entry in self._filtered(direction, space, arch).values())
+        found = [m for m in matches if m is not None]
+        return tuple(sorted(found, key=lambda m: (-m.score, m.entry.id))[: _limit(limit)])
 
     def _filtered(
         self, direction: Direction | str | None, space: Space | str | None, arch: str | None
     ) -> dict[str, Entry]:
         wanted = _member(Direction, direction)
         inside = _member(Space, space)
-        place = architecture(arch) or arch if arch else None
+        place = _place(arch)
         return {
             entry.id: entry
             for entry in self._entries.values()
@@ -118,25 +121,29 @@ def quote(query: str) -> str:
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
-def match(entry: Entry, features: Mapping[str, SignalValue]) -> Match:
-    """How well one entry fits."""
+def match(entry: Entry, features: Mapping[str, SignalValue], arch: str | None = None) -> Match | None:
+    """How well one entry fits; None when none of its operators occurs in the task."""
+    operators = _operator_share(entry, features)
+    if operators == 0:
+        return None
     results = [(c, c.holds(features)) for c in entry.signature]
     held = [c for c, holds in results if holds]
     failed = [c for c, holds in results if holds is False]
     unknown = [c for c, holds in results if holds is None]
     signature = (len(held) - len(failed)) / len(results)
+    exact = 0.1 if arch is not None and arch in entry.archs and arch != "cpu" else 0.0
     return Match(
         entry=entry,
-        score=round(signature + _operator_share(entry, features), 4),
+        score=round(signature + operators + exact, 4),
         why=_why(held, failed, unknown, features),
     )
 
 
 def _operator_share(entry: Entry, features: Mapping[str, SignalValue]) -> float:
-    if "any" in entry.operators:
-        return 0.5
+    """Share of the reference's time in the entry's operators; one half for `any`, and when no share is known."""
     shares = [features.get(f"{kind}_share") for kind in entry.operators]
-    return min(1.0, sum(float(s) for s in shares if isinstance(s, int | float)))
+    known = [float(s) for s in shares if isinstance(s, int | float)]
+    return min(1.0, sum(known)) if known and "any" not in entry.operators else 0.5
 
 
 def _why(
@@ -168,6 +175,11 @@ def _row(entry: Entry) -> dict[str, str]:
         "guidance": "\n".join(guidance),
         "body": entry.body,
     }
+
+
+def _place(arch: str | None) -> str | None:
+    """`sm_90a` of a whole target, `cpu` and architectures as they are."""
+    return (architecture(arch) or arch) if arch else None
 
 
 def _limit(limit: int) -> int:

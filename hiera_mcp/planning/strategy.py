@@ -48,13 +48,17 @@ def template(entry: Entry, evidence: Evidence) -> Strategy:
 
 
 def signature_match(view: EntryView) -> Answer:
-    known = {c.signal: view.known(c.signal) for c in view.option.signature}
-    readable = [c for c in view.option.signature if known[c.signal]]
-    if not readable:
-        raise Missing("none of the entry's conditions can be read yet")
-    held = [c for c in readable if c.holds({c.signal: read(view.evidence, c.signal).value})]
-    share = len(held) / len(view.option.signature)
-    return Answer(4 * share, f"{len(held)} of {len(view.option.signature)} conditions hold: {_listed(held)}.")
+    conditions = view.option.signature
+    results = [
+        (c, view.known(c.signal) and c.holds({c.signal: read(view.evidence, c.signal).value})) for c in conditions
+    ]
+    held = [c for c, holds in results if holds]
+    unknown = [c for c in conditions if view.seen[c.signal] is None]
+    share = (len(held) + len(unknown) / 2) / len(conditions)
+    return Answer(
+        4 * share,
+        f"{len(held)} of {len(conditions)} conditions hold ({_listed(held)}); not readable yet: {_listed(unknown)}.",
+    )
 
 
 def operator_match(view: EntryView) -> Answer:
@@ -73,7 +77,7 @@ def direction_match(view: EntryView) -> Answer:
     if view.option.direction is decided:
         return Answer(4, f"It belongs to {decided}.")
     if view.option.direction is None:
-        return Answer(2, "It is about using a library, whatever the direction.")
+        return Answer(4, "It uses what the decided space was chosen for, whatever the direction.")
     return Answer(0, f"It belongs to {view.option.direction}, not to {decided}.")
 
 
