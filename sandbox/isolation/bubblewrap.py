@@ -16,8 +16,9 @@ from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.sandbox.child import seccomp
 from hiera_mcp.sandbox.isolation.binds import driver_folders
 from hiera_mcp.sandbox.isolation.box import BOX, BoxLimits, BoxSpec, Command
-from hiera_mcp.sandbox.isolation.identity import NOBODY, box_user, hand_over
+from hiera_mcp.sandbox.isolation.identity import NOBODY, box_user, hand_over, hidden_paths
 from hiera_mcp.sandbox.isolation.limits import process_backstop, start_limits
+from hiera_mcp.sandbox.isolation.staging import can_stage, stage
 
 INSTALL = "Install it, for example `apt-get install bubblewrap` or `dnf install bubblewrap`."
 
@@ -35,7 +36,7 @@ class Bubblewrap:
     name = "bubblewrap"
 
     def prepare(self, spec: BoxSpec) -> None:
-        hand_over(spec.work, box_user(spec))
+        hand_over(spec.work, _user(spec))
 
     def command(self, spec: BoxSpec) -> Command:
         """The command line for a box.
@@ -43,16 +44,18 @@ class Bubblewrap:
         Raises:
             NoIsolationError: bwrap is not installed.
         """
-        user = box_user(spec)
         bwrap = find_bwrap()
+        user = _user(spec)
+        staged = stage(spec, hidden_paths(spec, user) if user != os.geteuid() else ())
         filter_fd = memory_file("seccomp", seccomp.program(profiler=spec.profiler))
         status_fd, status_write = os.pipe()
         argv = (
+            *staged.prefix,
             *_become(user),
             *start_limits(spec.limits),
             bwrap,
             *namespace_arguments(user, can_disable_userns(bwrap)),
-            *mount_arguments(spec),
+            *mount_arguments(staged.spec),
             *environment_arguments(spec),
             *("--seccomp", str(filter_fd), "--json-status-fd", str(status_write)),
             "--",
@@ -139,6 +142,15 @@ def memory_file(name: str, content: bytes) -> int:
     os.write(fd, content)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+def _user(spec: BoxSpec) -> int:
+    """The host uid of the box. Root remains only where it may not mount, and nobody else can reach what the box needs:
+    then the namespace shows it as nobody, without a capability, and the watcher alone stops fork bombs."""
+    user = box_user()
+    if user == os.geteuid() or can_stage() or not hidden_paths(spec, user):
+        return user
+    return os.geteuid()
 
 
 def _become(user: int) -> tuple[str, ...]:

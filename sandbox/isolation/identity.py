@@ -1,9 +1,7 @@
 """Which user a box runs as, and handing the work folder over to that user.
 
-A server that runs as root gives the box to `nobody` (uid 65534), because uid 0 defeats RLIMIT_NPROC and the permissions
-of files. But an interpreter below a folder that only root may enter (a venv made from /root/.pyenv, say) cannot be bound
-by anyone else: then the sandbox itself is set up by root, and the box keeps root's uid in a user namespace where it is
-shown as 65534 and has no capability.
+A server that runs as root gives the box to `nobody` (uid 65534), because uid 0 defeats RLIMIT_NPROC (then a fork bomb
+stops the host) and the permissions of files.
 """
 
 import os
@@ -15,13 +13,15 @@ from hiera_mcp.sandbox.isolation.box import BoxSpec
 NOBODY = 65534
 
 
-def box_user(spec: BoxSpec) -> int:
-    """The host uid of the box's processes."""
-    own = os.geteuid()
-    if own != 0:
-        return own
-    open_to_all = can_reach(spec.work, NOBODY) and all(can_read(bind.host, NOBODY) for bind in spec.binds)
-    return NOBODY if open_to_all else own
+def box_user() -> int:
+    """The host uid that a box shall have."""
+    return NOBODY if os.geteuid() == 0 else os.geteuid()
+
+
+def hidden_paths(spec: BoxSpec, uid: int) -> list[Path]:
+    """Paths of the spec that `uid` cannot reach. The work folder itself will belong to it; what is above may not."""
+    binds = [bind.host for bind in spec.binds if not can_read(bind.host, uid)]
+    return binds if can_reach(spec.work, uid) else [*binds, spec.work]
 
 
 def can_reach(path: Path, uid: int) -> bool:

@@ -8,7 +8,7 @@ import os
 
 from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.sandbox.isolation.box import BoxSpec, Command
-from hiera_mcp.sandbox.isolation.identity import box_user, hand_over
+from hiera_mcp.sandbox.isolation.identity import box_user, hand_over, hidden_paths
 from hiera_mcp.sandbox.isolation.jailed import TMP, Jail, jail_command, place
 
 
@@ -20,7 +20,7 @@ class Landlock:
     def prepare(self, spec: BoxSpec) -> None:
         if spec.writable:
             (spec.work / TMP).mkdir(exist_ok=True)
-        hand_over(spec.work, box_user(spec))
+        hand_over(spec.work, _user(spec))
 
     def command(self, spec: BoxSpec) -> Command:
         """The command line for a box.
@@ -30,5 +30,11 @@ class Landlock:
         """
         if spec.gpu is not None:
             raise NoIsolationError("CUDA does not start under Landlock.", todo="Install bubblewrap on this GPU host.")
-        user = box_user(spec)
+        user = _user(spec)
         return jail_command(place(spec), Jail(user=user if user != os.geteuid() else None, confined=True))
+
+
+def _user(spec: BoxSpec) -> int:
+    """Root remains, without a capability, where nobody else can reach what the box needs; the probes then refuse it."""
+    user = box_user()
+    return os.geteuid() if hidden_paths(spec, user) else user

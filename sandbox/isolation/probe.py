@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,7 +86,7 @@ def _probe_of(name: str, seen: str) -> Probe:
 async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
     """Probes, and why the backend cannot be used; empty when it can."""
     try:
-        with _folder() as work, _host(box_user(_spec(work))) as host:
+        with _folder() as work, _host(box_user()) as host:
             outcome = await run(backend, _spec(work, host), _PROBE_S)
     except SandboxError as e:
         return (), e.what
@@ -119,7 +119,7 @@ async def _timed(backend: Isolation, spec: BoxSpec) -> float:
 
 
 @contextlib.contextmanager
-def _folder() -> Iterator[Path]:
+def _folder() -> Generator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="hiera-probe-"))
     try:
         yield folder
@@ -153,7 +153,7 @@ class _Host:
 
 
 @contextlib.contextmanager
-def _host(user: int) -> Iterator[_Host]:
+def _host(user: int) -> Generator[_Host]:
     """Bait: a file, listeners, and a process of the box's own user with a secret in its environment."""
     token = "hiera-" + secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
@@ -171,7 +171,7 @@ def _host(user: int) -> Iterator[_Host]:
 
 
 @contextlib.contextmanager
-def _victim(user: int, token: str) -> Iterator[int]:
+def _victim(user: int, token: str) -> Generator[int]:
     # the secret stands in the environment block, which survives exec: nothing of it is on the command line
     other = user if user != os.geteuid() else None
     process = subprocess.Popen(

@@ -20,8 +20,6 @@ from hiera_mcp.sandbox.isolation.events import ChildExit, PipeReader
 from hiera_mcp.sandbox.isolation.output import Output
 from hiera_mcp.sandbox.isolation.usage import Watch
 
-POLL_S = 0.1
-_FIRST_POLL_S = 0.02
 _KILL_POLL_S = 0.005
 _UNKILLABLE_S = 15.0
 """A process that waits inside a driver can ignore even SIGKILL: never wait for it for ever."""
@@ -142,13 +140,13 @@ class BoxProcess:
         return self._outcome()
 
     async def _until_exit(self) -> None:
-        delay, killing_since = _FIRST_POLL_S, 0.0
+        delay, killing_since = self._watch.pause_s, 0.0
         while self._exit.returncode is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), delay)
             self._wake.clear()
             self._stopped = self._stopped or self._watch.breach()
-            delay = _KILL_POLL_S if self._stopped else POLL_S
+            delay = _KILL_POLL_S if self._stopped else self._watch.pause_s
             if self._stopped:
                 self._kill_step()
                 killing_since = killing_since or time.monotonic()

@@ -17,6 +17,9 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _ENTRY_BYTES = 4096
 """What the least file, folder or link costs: many empty files fill a disk too."""
 _BLOCK = 512
+_POLL_S = 0.1
+_CROWDED_S = 0.01
+"""A box of many processes may be about to become a box of very many."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,9 @@ def breach(usage: Usage, disk_bytes: int, limits: BoxLimits) -> Breach | None:
 
 
 class Watch:
-    """Looks at a running box again and again."""
+    """Looks at a running box again and again; `pause_s` says how soon."""
+
+    pause_s = 0.02
 
     def __init__(self, pid: int, work: Path, limits: BoxLimits, own_processes: int = 0) -> None:
         self._pid = pid
@@ -56,6 +61,7 @@ class Watch:
         pids = descendants(self._pid)
         usage = measure(pids, self._work)
         usage = replace(usage, processes=usage.processes - self._own_processes)
+        self.pause_s = _CROWDED_S if usage.processes > self._limits.processes // 8 else _POLL_S
         found = breach(usage, self._disk(), self._limits)
         if found == "memory_limit":
             usage = replace(usage, memory_bytes=fair_memory(pids))
