@@ -23,7 +23,9 @@ def _line(fault: ErrorDetails, schema: Schema) -> str:
         return f"{where}: no such argument.{_names(str(loc[-1]), _at(schema, loc[:-1], schema))}"
     if fault["type"] in ("missing", "missing_argument"):
         return f"{where}: is required.{_says(_at(schema, loc, schema))}"
-    return f"{where}: {fault['msg'].removeprefix('Value error, ')}.{_says(_at(schema, loc, schema))}"
+    if fault["type"] == "value_error":  # a validator of ours, which names the valid values itself
+        return f"{where}: {fault['msg'].removeprefix('Value error, ')}"
+    return f"{where}: {fault['msg']}.{_says(_at(schema, loc, schema))}"
 
 
 def _names(wrong: str, schema: Schema) -> str:
@@ -36,14 +38,11 @@ def _names(wrong: str, schema: Schema) -> str:
 def _says(schema: Schema) -> str:
     """Legal values and meaning of a field, as its schema states them."""
     values = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
-    parts: list[str] = []
     if values:
-        parts.append("Valid: " + ", ".join(map(str, values)) + ".")
+        return " Valid: " + ", ".join(map(str, values)) + "."
     if "minimum" in schema and "maximum" in schema:
-        parts.append(f"Valid: {schema['minimum']} to {schema['maximum']}.")
-    if schema.get("description"):
-        parts.append(str(schema["description"]))
-    return "".join(f" {part}" for part in parts)
+        return f" Valid: {schema['minimum']} to {schema['maximum']}."
+    return f" {schema['description']}" if schema.get("description") else ""
 
 
 def _at(schema: Schema, loc: Sequence[int | str], root: Schema) -> Schema:

@@ -34,6 +34,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hiera_mcp.errors import HieraError, NotFoundError, RequestError
 from hiera_mcp.protocol.faults import explain
+from hiera_mcp.protocol.schemas import without_titles
 
 MAX_COMPLETIONS = 100
 """Of one answer, by the specification."""
@@ -75,8 +76,9 @@ class StrictServer(MCPServer[Any]):
     ) -> None:
         super().add_tool(fn, name, title, description, annotations, icons, meta, structured_output)
         tool = self._tool(name or fn.__name__)
-        tool.parameters = _forbid_extra(tool)
+        tool.parameters = without_titles(_forbid_extra(tool))
         tool.fn_metadata = _Metadata.model_construct(**dict(tool.fn_metadata))
+        tool.fn_metadata.output_schema = without_titles(tool.fn_metadata.output_schema or {})
 
     def _tool(self, name: str) -> Tool:
         tool = self._tool_manager.get_tool(name)

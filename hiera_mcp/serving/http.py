@@ -19,6 +19,7 @@ from hiera_mcp import __version__
 from hiera_mcp.deps import open_deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.server import create_server
+from hiera_mcp.serving.logs import log_to_stderr
 from hiera_mcp.settings import Settings
 
 MCP_PATH = "/mcp"
@@ -46,6 +47,7 @@ async def serve_http(
     Raises:
         RequestError: `host` is not loopback and there is no token.
     """
+    log_to_stderr()
     token = token or settings.http_token
     check_exposure(host, token)
     app = _application(settings, token, transport_security(host, allowed_hosts))

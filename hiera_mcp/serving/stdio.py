@@ -16,6 +16,7 @@ import anyio
 
 from hiera_mcp.deps import Deps, open_deps
 from hiera_mcp.server import create_server
+from hiera_mcp.serving.logs import log_to_stderr
 from hiera_mcp.settings import Settings
 
 LAST_RESORT_S = 5.0
@@ -30,6 +31,7 @@ async def serve_stdio(settings: Settings) -> None:
 
     Leaves no process behind. Returns after EOF; after a signal the process ends with status 0.
     """
+    log_to_stderr()
     stopping = threading.Event()
 
     @asynccontextmanager
