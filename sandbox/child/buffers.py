@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hiera_mcp.sandbox.child.cudart import cuda_runtime
 from hiera_mcp.sandbox.child.layout import Layout, lay_out
 
 _ADD_SEALS, _SEAL, _SHRINK, _GROW, _FUTURE_WRITE = 1033, 0x1, 0x2, 0x4, 0x10
@@ -110,9 +111,8 @@ class _CudaBlock:
 
     def __init__(self, size: int, device: str) -> None:
         import torch
-        from cupy.cuda import runtime  # pyright: ignore[reportMissingImports]
 
-        self._runtime: Any = runtime
+        runtime = self._runtime = cuda_runtime()
         runtime.setDevice(torch.device(device).index or 0)
         self._pointer: int = runtime.malloc(size)
         self.ipc: str = bytes(runtime.ipcGetMemHandle(self._pointer)).hex()

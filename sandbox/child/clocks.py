@@ -12,6 +12,7 @@ PAIRS, FEW_PAIRS = 7, 3
 SHORT_BATCH_S, LONG_BATCH_S = 0.01, 0.05
 """Aimed lengths: so much shorter batch, and so much more in the longer one, that the protocol's noise is small beside it."""
 MOST_CALLS = 4000
+WARM_CALLS = 11
 RELATIVE = 0.10
 """Allowed disagreement of claim and slope (measured on an H200: about 1 %; on a busy 2-core host: a few per cent)."""
 COLD_RELATIVE, COLD_ABSOLUTE_S = 0.25, 200e-6
@@ -27,6 +28,8 @@ class Slope:
 
     claimed: float
     outside: float
+    warm: float
+    """Median claim of single calls with a warm cache."""
     empty: float
     """The slope of requests that call nothing: what counting and looping cost."""
 
@@ -43,7 +46,8 @@ def measure_slope(bench: Workbench, call_s: float) -> Slope:
         claimed, long = bench.run(CASE, _sets(bench, small + more), "batch")
         slopes.append((long - short) / more)
         claims.append(claimed[0] / (small + more))
-    return Slope(median(claims), max(median(slopes), 0.0), _empty_slope(bench))
+    warm, _ = bench.run(CASE, _sets(bench, WARM_CALLS), "each")
+    return Slope(median(claims), max(median(slopes), 0.0), median(warm), _empty_slope(bench))
 
 
 def _empty_slope(bench: Workbench) -> float:

@@ -6,7 +6,8 @@ device is synchronised, whatever stream the candidate used.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+
+from hiera_mcp.sandbox.child.cudart import cuda_runtime
 
 Call = Callable[[int], int]
 """Calls the candidate once on the buffer set with this number; returns its code."""
@@ -20,9 +21,7 @@ class CudaPlatform:
     """
 
     def __init__(self, index: int) -> None:
-        from cupy.cuda import runtime  # pyright: ignore[reportMissingImports]
-
-        self._cuda: Any = runtime
+        runtime = self._cuda = cuda_runtime()
         runtime.setDevice(index)
         runtime.free(0)  # creates the context now, and not inside a timed region
         self.stream: int = runtime.streamCreateWithFlags(runtime.streamNonBlocking)

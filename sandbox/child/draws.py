@@ -22,7 +22,7 @@ def seeded(seed: int) -> None:
     """Seed torch's generators of all devices."""
     import torch
 
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
 
 
 def distort(distribution: str, tensors: Sequence[Any]) -> list[Any]:

@@ -164,7 +164,7 @@ class _Evaluation:
             "speedup": summary(samples.ratios),
             "pairs": len(samples.ratios),
             "cache": self._watch.cache if protocol == "hiera" else "warm",
-            "warm_candidate": slope.claimed,
+            "warm_candidate": slope.warm,
             "prepare_seconds": prepare_s,
             "clocks": {"claimed": slope.claimed, "outside": slope.outside, "floor": floor},
             "protocol": protocol,

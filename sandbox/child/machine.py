@@ -31,6 +31,14 @@ def last_level_cache() -> int:
     return max(sizes, default=0) or 32 << 20
 
 
+def l2_cache(device: str) -> int:
+    """Bytes of a GPU's L2 cache."""
+    import torch
+
+    cuda: Any = torch.cuda
+    return cuda.get_device_properties(torch.device(device)).L2_cache_size
+
+
 def free_memory(device: str) -> int:
     """Bytes that can be allocated now."""
     if device != "cpu":

@@ -9,6 +9,7 @@ from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import rounds_for
+from hiera_mcp.sandbox.child.values import as_list
 from hiera_mcp.sandbox.child.verify import Progress, Record, WrongOutput
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -118,8 +119,7 @@ class Course:
         Raises:
             WrongOutput: an element disagrees.
         """
-        outputs = expected if isinstance(expected, tuple | list) else (expected,)
-        wrong = wrong_elements(sample, outputs, self._slack, self._tolerance)
+        wrong = wrong_elements(sample, as_list(expected), self._slack, self._tolerance)
         self._record.sampled_calls += 1
         if wrong:
             raise WrongOutput(

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import time
-from typing import Any
+from typing import Any, cast
 
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.wire import Closed, Malformed, receive, send
@@ -27,6 +27,7 @@ class Peer:
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._hangs = False
 
     def ask(self, request: dict[str, Any], limit_s: float, fds: tuple[int, ...] = ()) -> dict[str, Any]:
         """Send a request and wait for its answer.
@@ -45,6 +46,7 @@ class Peer:
         except Malformed as e:
             raise RunnerLost(f"the runner answered what is not a message: {e}") from e
         except TimeoutError as e:
+            self._hangs = True
             raise RunnerTimeout(f"no answer to `{request['op']}` within {limit_s:g} s") from e
         if unasked:
             raise RunnerLost("the runner sent descriptors")
@@ -58,14 +60,17 @@ class Peer:
         reply = self.ask(request, limit_s)
         seconds = time.perf_counter() - start
         values = reply.get(key)
-        if not isinstance(values, list) or len(values) != count or not all(_natural(v) for v in values):  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(values, list):
+            raise RunnerLost(f"the runner answered `{request['op']}` without `{key}`")
+        numbers = cast("list[Any]", values)
+        if len(numbers) != count or not all(_natural(v) for v in numbers):
             raise RunnerLost(f"the runner answered `{request['op']}` without {count} numbers in `{key}`")
-        return values, seconds  # pyright: ignore[reportUnknownVariableType]
+        return numbers, seconds
 
-    def close(self, wait_s: float = 5.0) -> None:
-        """Tell the runner to end, and wait until its socket is closed, so that shared memory may be freed."""
+    def close(self) -> None:
+        """Tell the runner to end, and wait a little until its socket is closed, so that shared memory may be freed."""
         with contextlib.suppress(Closed, Malformed, OSError):
-            self._sock.settimeout(wait_s)
+            self._sock.settimeout(0.2 if self._hangs else 5.0)
             send(self._sock, {"op": "quit"})
             receive(self._sock, REPLY_BYTES)
         self._sock.close()

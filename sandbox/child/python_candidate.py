@@ -6,14 +6,14 @@ import linecache
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hiera_mcp.sandbox.child import hiera_functions
 from hiera_mcp.sandbox.child.failure import CandidateFailure
-from hiera_mcp.sandbox.child.values import decode
+from hiera_mcp.sandbox.child.values import as_list, decode
 
 MODEL = "model_new.py"
 
@@ -114,8 +114,7 @@ class PythonCandidate:
         """forward() and the copy of its results into the output buffers, which is part of the time."""
         args, outputs = self._buffers[case, buffers]
         with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
-            results = self._model(*args)
-            results = results if isinstance(results, tuple | list) else (results,)
+            results = as_list(self._model(*args))
             self._check(results, outputs)
             for result, output in zip(results, outputs, strict=True):
                 output.copy_(result)
@@ -137,7 +136,7 @@ class PythonCandidate:
         return f"{function} returned {code}"
 
     @contextmanager
-    def _on_stream(self) -> Iterator[None]:
+    def _on_stream(self) -> Generator[None]:
         if self._platform.stream is None:
             yield
             return
@@ -146,7 +145,7 @@ class PythonCandidate:
             yield
 
     @contextmanager
-    def _own_failures(self, when: str) -> Iterator[None]:
+    def _own_failures(self, when: str) -> Generator[None]:
         """Turn whatever the candidate raises into a failure that shows its own frames only."""
         try:
             yield

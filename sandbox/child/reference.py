@@ -6,11 +6,12 @@ import json
 import linecache
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded
+from hiera_mcp.sandbox.child.values import as_list
 
 FILE = "groundtruth.py"
 EVAL_NOTE = "mode: eval"
@@ -128,7 +129,7 @@ class Reference:
             for name, buffer in model.named_buffers():  # train mode updates running statistics: undo it
                 if name in state:
                     buffer.copy_(state[name])
-        return list(result) if isinstance(result, tuple | list) else [result]
+        return as_list(result)
 
     def _arguments(self, case: int, inputs: Sequence[Any]) -> list[Any]:
         spec = self.contract["cases"][case]
@@ -147,8 +148,9 @@ class Reference:
     def _moved(self, model: Any, dtype: Any) -> Any:
         """The model on the device in `dtype`, its plain tensor attributes too (`nn.Module.to` leaves those behind)."""
         model = model.to(device=self.device, dtype=dtype)
-        for module in model.modules():
-            for name, value in list(vars(module).items()):
+        modules: list[Any] = list(model.modules())
+        for module in modules:
+            for name, value in list(module.__dict__.items()):
                 if isinstance(value, self._torch.Tensor):
                     moved = value.detach().to(self.device, dtype if value.is_floating_point() else value.dtype)
                     setattr(module, name, moved)
@@ -165,7 +167,7 @@ class Reference:
             return self._module.get_inputs()  # it mixes its own CPU tensors with drawn ones
 
     @contextmanager
-    def _reported(self, where: str) -> Iterator[None]:
+    def _reported(self, where: str) -> Generator[None]:
         try:
             yield
         except Exception as e:

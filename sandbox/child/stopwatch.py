@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hiera_mcp.sandbox.child.machine import last_level_cache
+from hiera_mcp.sandbox.child.machine import l2_cache, last_level_cache
 
 CPU_FLUSH_LIMIT = 128 << 20
 """A larger flush would take most of the time of an evaluation."""
@@ -49,8 +49,8 @@ class CudaStopwatch:
         import torch
 
         self._cuda: Any = torch.cuda
-        l2: int = torch.cuda.get_device_properties(torch.device(device)).L2_cache_size
-        self._memory: Any = torch.zeros(max(2 * l2, 64 << 20), dtype=torch.uint8, device=device)
+        size = max(2 * l2_cache(device), 64 << 20)
+        self._memory: Any = torch.zeros(size, dtype=torch.uint8, device=device)
         self._fill = 0
 
     def flush(self) -> None:

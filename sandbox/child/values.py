@@ -1,13 +1,19 @@
 """Constructor arguments as JSON: plain values, tuples, and small tensors."""
 
 import base64
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 MAX_TENSOR_BYTES = 4 << 20
 
 
 class NotPlain(Exception):
     """A value that cannot cross to the runner; `str()` says which."""
+
+
+def as_list(result: Any) -> list[Any]:
+    """What a forward() returned, one tensor or several, as a list."""
+    return list(cast("Sequence[Any]", result)) if isinstance(result, tuple | list) else [result]
 
 
 def encode(value: Any) -> Any:

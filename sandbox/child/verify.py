@@ -186,7 +186,7 @@ class Verifier:
         c = self._contract["cases"][case]
         output = self._bench.outputs(case, s)[i]
         failed = e.failures(output)
-        place = failed.nonzero()[0].tolist() if failed.dim() else []
+        place: list[int] = failed.nonzero()[0].tolist() if failed.dim() else []
         got, want = output[tuple(place)].item(), e.oracle[tuple(place)].item()
         unwritten = int((self._bench.unwritten(case, s, i) & failed).sum())
         size = "" if e.exact else f", the worst {error:.3g} times its limit"

@@ -164,7 +164,7 @@ class Workbench:
         return found
 
     def close(self) -> None:
-        """End the runner, then free the memory."""
+        """End the runner, then free the memory. One that hangs is ended by the launcher."""
         self._peer.close()
         self._given.clear()
         for arena in self._arenas:

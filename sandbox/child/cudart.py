@@ -1,0 +1,9 @@
+"""The CUDA runtime through cupy's thin binding: malloc, IPC handles, streams, events."""
+
+import importlib
+from typing import Any
+
+
+def cuda_runtime() -> Any:
+    """cupy's runtime module; its functions have the names of the C API without `cuda`, and raise CUDARuntimeError."""
+    return importlib.import_module("cupy.cuda").runtime

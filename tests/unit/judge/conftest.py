@@ -1,0 +1,212 @@
+"""A driver that starts judge and runner as plain processes, without a launcher or a sandbox, and compiles with g++."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import hiera_mcp
+from hiera_mcp.contracts.bindings import render_files
+from hiera_mcp.model.contract import (
+    Case,
+    Contract,
+    Degeneracy,
+    Features,
+    Floor,
+    Parameter,
+    Scalar,
+    Task,
+    TensorSpec,
+    Tolerance,
+)
+from hiera_mcp.model.work import JudgeReport
+from hiera_mcp.sandbox.child.values import as_list
+from hiera_mcp.sandbox.child.wire import receive, send
+
+FLAGS = ("-O2", "-march=native", "-fopenmp", "-std=c++17", "-shared", "-fPIC")
+
+
+def _dtype(tensor: torch.Tensor) -> Any:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
+    return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=_dtype(tensor))
+
+
+def build_contract(
+    source: str, notes: tuple[str, ...] = (), extra_shapes: tuple[tuple[int, ...], ...] = ()
+) -> Contract:
+    """A contract with the interface that running `source` here shows; further cases give the first input another shape."""
+    module: dict[str, Any] = {}
+    exec(source, module)  # noqa: S102
+    model = module["Model"](*module["get_init_inputs"]())
+    model.train("mode: eval" not in notes)
+    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    args = module["get_inputs"]()
+    names = [f"x{n}" for n in range(len(args))]
+    cases: list[Case] = []
+    for n, shape in enumerate((None, *extra_shapes)):
+        own = list(args) if shape is None else [torch.rand(shape), *args[1:]]
+        with torch.no_grad():
+            result = model(*own)
+        results = as_list(result)
+        cases.append(
+            Case(
+                name=f"case{n}",
+                inputs=tuple(_spec(k, v) for k, v in zip(names, own, strict=True) if isinstance(v, torch.Tensor)),
+                scalars=tuple(
+                    Scalar(name=k, value=v) for k, v in zip(names, own, strict=True) if not isinstance(v, torch.Tensor)
+                ),
+                outputs=tuple(_spec(f"y{i}", t) for i, t in enumerate(results)),
+                forward_order=tuple(names),
+            )
+        )
+    parameters = tuple(
+        Parameter(
+            name=path.replace(".", "_"),
+            shape=tuple(t.shape),
+            dtype=_dtype(t),
+            path=path,
+            role="parameter",
+            layout="row-major",
+            consumed_by="Model",
+        )
+        for path, t in state.items()
+    )
+    return Contract(
+        task=Task(name="test", source=source),
+        target="cpu",
+        precision="float32",
+        parameters=parameters,
+        cases=tuple(cases),
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4, reference_factor=4.0, allow_tf32=False),
+        features=Features(
+            operators=(),
+            flops=1,
+            compulsory_bytes=1,
+            unfused_bytes=1,
+            arithmetic_intensity=1,
+            launches=1,
+            parameter_bytes=0,
+            tensor_core_legal=False,
+            tensor_core_reason="cpu",
+        ),
+        floor=Floor(
+            seconds=1e-9,
+            bound="memory",
+            memory_seconds=1e-9,
+            math_seconds=1e-9,
+            bandwidth=1e9,
+            peak_flops=1e9,
+            basis="a floor that nothing can break",
+            arithmetic="1e-9",
+        ),
+        degeneracy=Degeneracy(measured=False, reason="test"),
+        notes=notes,
+    )
+
+
+class Driver:
+    """One warm judge on cpu, and a fresh runner for each candidate."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._count = 0
+        self.events: list[dict[str, Any]] = []
+        self._judge, self._sock = _spawn("judge", root)
+        self.ready, _ = receive(self._sock)
+
+    def judge(
+        self, contract: Contract, cpp: str | None = None, python: str | None = None, **options: Any
+    ) -> JudgeReport:
+        """Compile and judge; the report is validated by the model."""
+        event = self.ask(contract, cpp, python, **options)
+        assert event["event"] == "report", event
+        return JudgeReport.model_validate(event["report"])
+
+    def ask(
+        self, contract: Contract, cpp: str | None = None, python: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """The same; the last event as it came."""
+        self._count += 1
+        box = self._root / f"box{self._count}"
+        box.mkdir()
+        if cpp is not None:
+            compile_candidate(contract, cpp, box)
+        if python is not None:
+            (box / "model_new.py").write_text(python)
+        runner, peer = _spawn("runner", box, "--box", str(box))
+        order = {
+            "op": "judge",
+            "job": f"j{self._count}",
+            "contract": contract.model_dump(mode="json"),
+            "candidate": {"kind": "python" if python else "c_abi"},
+            "options": {"protocol": "hiera", "call_s": 5.0, "load_s": 30.0, **options},
+        }
+        send(self._sock, order, (peer.fileno(),))
+        peer.close()
+        try:
+            return self._wait()
+        finally:
+            runner.kill()
+            runner.wait()
+
+    def _wait(self) -> dict[str, Any]:
+        self.events.clear()
+        while True:
+            event, _ = receive(self._sock)
+            self.events.append(event)
+            if event["event"] in ("report", "failed"):
+                return event
+
+    def close(self) -> None:
+        self._sock.close()
+        assert self._judge.wait(timeout=20) == 0
+
+
+def _spawn(child: str, cwd: Path, *more: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    argv = [
+        sys.executable,
+        "-P",
+        "-m",
+        f"hiera_mcp.sandbox.child.{child}",
+        "--fd",
+        str(theirs.fileno()),
+        "--device",
+        "cpu",
+    ]
+    env = {**os.environ, "PYTHONPATH": str(Path(hiera_mcp.__file__).parents[1])}
+    process = subprocess.Popen([*argv, *more], cwd=cwd, env=env, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
+    theirs.close()
+    return process, ours
+
+
+def compile_candidate(contract: Contract, cpp: str, box: Path) -> None:
+    for name, text in {**render_files(contract), "cpu_source.cpp": cpp}.items():
+        (box / name).write_text(text)
+    for n in range(len(contract.cases)):
+        command = ["g++", *FLAGS, f"-DHIERA_CASE={n}", "-o", f"case{n}.so", "cpu_source.cpp", "cpp_source.cpp"]
+        subprocess.run(command, cwd=box, check=True)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    if not shutil.which("g++"):
+        pytest.skip("needs g++")
+    driver = Driver(tmp_path_factory.mktemp("judge"))
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(scope="session")
+def contract_for() -> Callable[..., Contract]:
+    return build_contract
