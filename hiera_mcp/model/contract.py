@@ -154,7 +154,7 @@ class Degeneracy(Model):
 
     measured: bool
     reason: str = ""
-    """Why it was not measured, when it was not."""
+    """Why it was not measured, when it was not; else what else the runs showed (state between calls, infinities)."""
     zeros_pass: bool | None = None
     constant_passes: bool | None = None
     input_echo_passes: bool | None = None

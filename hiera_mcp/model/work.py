@@ -57,6 +57,7 @@ class Trace(Model):
     trivial_outputs: dict[str, bool] | None
     """zeros, constant, input_echo, other_inputs → would it pass at rtol = atol = 1e-4? Null when not probed."""
     probe_reason: str = ""
+    """Why it was not probed; else what else the runs showed. Not part of `notes`, which enter the contract's id."""
     touched_bytes: dict[str, int] | None = None
     """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once; null: not known, assume all."""
     copy_bandwidth: float

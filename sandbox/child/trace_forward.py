@@ -1,10 +1,10 @@
 """One observed call of the reference: on fake tensors (shapes without data), or on real ones where fake ones fail."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from hiera_mcp.sandbox.child import trace_load, trace_ops, trace_values
 from hiera_mcp.sandbox.child.trace_load import Refused
@@ -76,14 +76,22 @@ def observe(path: Path, precision: str, limit_bytes: int) -> Observation:
     try:
         return _attempt(path, precision, "fake", meter)
     except Refused as e:
-        if not e.raised or meter.total > limit_bytes:
-            raise
+        _may_go_on(e, meter, limit_bytes)
     try:
         return _attempt(path, precision, "fake_forward", meter)
     except Refused as e:
-        if not e.raised or meter.total > 2 * limit_bytes:
-            raise
+        _may_go_on(e, meter, 2 * limit_bytes)
     return _attempt(path, precision, "real", Meter())
+
+
+def _may_go_on(refused: Refused, meter: Meter, limit_bytes: int) -> None:
+    """Return when the fake tensors may be what raised, and real ones are small enough to try."""
+    if not refused.raised:
+        raise refused
+    if meter.total > limit_bytes:
+        size = f"more than {limit_bytes / 1e9:.3g} GB"
+        todo = f"{refused.todo} It was traced without data, because it allocates {size}: smaller shapes show more."
+        raise Refused(refused.what, todo, raised=True) from refused
 
 
 def _attempt(path: Path, precision: str, stage: Stage, meter: Meter) -> Observation:
@@ -108,11 +116,13 @@ def _observe_once(path: Path, precision: str, stage: Stage, meter: Meter, evalua
     import torch
 
     fake = _fake_mode()
-    torch.manual_seed(0)
+    trace_values.seed(0)
     with torch.no_grad(), _plain_kernels():
         with fake if stage == "fake" else contextlib.nullcontext(), metered(meter):
             module = trace_load.load(path)
             model = build_model(module, precision, evaluate)
+        if stage == "fake_forward":
+            _convert(model, fake.from_tensor)
         with fake if stage != "real" else contextlib.nullcontext(), metered(meter):
             args = [trace_values.cast_to(a, precision) for a in trace_load.arguments(module, "get_inputs")]
             names = trace_values.forward_names(model, len(args))
@@ -127,7 +137,7 @@ def _fake_mode() -> Any:
 
 
 @contextlib.contextmanager
-def _plain_kernels() -> Iterator[None]:
+def _plain_kernels() -> Generator[None]:
     """Without oneDNN and fused transformer paths: they hide the operators of recurrent and attention layers."""
     import torch
 
@@ -153,24 +163,28 @@ def build_model(module: Any, precision: str, evaluate: bool) -> Any:
     trace_load.check_signature(cls, init)
     model = trace_load.call("Model(*get_init_inputs())", cls, *init)
     _refuse_lazy(model)
-    _to_precision(model, getattr(torch, precision))
+    dtype = getattr(torch, precision)
+    _convert(model, lambda t: t.to(dtype) if t.is_floating_point() else t)
     return model.eval() if evaluate else model
 
 
-def _to_precision(model: Any, dtype: Any) -> None:
-    """Like `Module.to(dtype)`, which fake tensors refuse, and for tensors that are plain attributes too."""
+def _convert(model: Any, change: Callable[[Any], Any]) -> None:
+    """Replace parameters, buffers and tensors that are plain attributes; `Module.to` refuses fake tensors.
+
+    A tensor that two modules share stays shared.
+    """
     import torch
 
     done: dict[int, Any] = {}
     for module in model.modules():
-        own = [*module._parameters.items(), *module._buffers.items(), *vars(module).items()]
-        for name, value in own:
-            if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.dtype == dtype:
+        own: dict[str, Any] = {**module._parameters, **module._buffers, **vars(module)}
+        for name, value in own.items():
+            if not isinstance(value, torch.Tensor):
                 continue
             if id(value) not in done:
-                moved = value.detach().to(dtype)
-                wanted = isinstance(value, torch.nn.Parameter)
-                done[id(value)] = torch.nn.Parameter(moved, value.requires_grad) if wanted else moved
+                new = change(value)
+                plain = isinstance(new, torch.nn.Parameter) or not isinstance(value, torch.nn.Parameter)
+                done[id(value)] = new if plain else torch.nn.Parameter(new, value.requires_grad)
             setattr(module, name, done[id(value)])
 
 
@@ -222,7 +236,7 @@ def _attributes(owners: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     import torch
 
     for prefix, module in owners.items():
-        for name, value in vars(module).items():
+        for name, value in cast("dict[str, Any]", vars(module)).items():
             if isinstance(value, torch.Tensor):
                 yield f"{prefix}.{name}".lstrip("."), value
 

@@ -171,16 +171,17 @@ def _touch(
 
 def flops(func: Any, args: Any, kwargs: Any, out: Any) -> float:
     """FLOPs of one call: torch's own formula where it has one, else points × operations per point."""
-    from torch.utils.flop_counter import flop_registry, sdpa_flop_count
+    from torch.utils import flop_counter
 
+    counter: Any = flop_counter
     packet = func._overloadpacket
     name = str(packet)
-    if packet in flop_registry:
-        return float(flop_registry[packet](*args, **kwargs, out_val=out))
+    if packet in counter.flop_registry:
+        return float(counter.flop_registry[packet](*args, **kwargs, out_val=out))
     if trace_kinds.kind(name) == "attention":
         shapes = [t.shape for t in tensors_of(args)[:3]]
         if len(shapes) == 3 and all(len(s) == 4 for s in shapes):
-            return float(sdpa_flop_count(*shapes))
+            return float(counter.sdpa_flop_count(*shapes))
     return float(_points(name, args, kwargs, out)) * trace_kinds.cost(name)
 
 

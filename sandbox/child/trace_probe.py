@@ -60,7 +60,7 @@ class Probe:
 
     trivial: dict[str, bool] | None
     reason: str = ""
-    notes: tuple[str, ...] = ()
+    """Why there was none; else what else the runs showed."""
 
 
 def why_not(total: int, largest: int, flops: float, limit: int, peak: float, precision: str) -> str:
@@ -107,20 +107,16 @@ def _probe(path: Path, precision: str, evaluate: bool) -> Probe:
             "other_inputs": [t.double() for t in other],
         }.items()
     }
-    return Probe(trivial, notes=tuple(_notes(first, again, oracle, limits)))
+    return Probe(trivial, "; ".join(_remarks(first, again, oracle, limits)))
 
 
 def _seeded_model(module: Any, precision: str, evaluate: bool) -> Any:
-    import torch
-
-    torch.manual_seed(0)
+    trace_values.seed(0)
     return trace_forward.build_model(module, precision, evaluate)
 
 
 def _draw(module: Any, precision: str, seed: int) -> list[Any]:
-    import torch
-
-    torch.manual_seed(seed)
+    trace_values.seed(seed)
     return [trace_values.cast_to(a, precision) for a in trace_load.arguments(module, "get_inputs")]
 
 
@@ -177,7 +173,7 @@ def _echo(args: list[Any], oracle: list[Any]) -> list[Any] | None:
     return found
 
 
-def _notes(first: list[Any], again: list[Any], oracle: list[Any], limits: list[Any]) -> list[str]:
+def _remarks(first: list[Any], again: list[Any], oracle: list[Any], limits: list[Any]) -> list[str]:
     notes: list[str] = []
     if not _all_pass([t.double() for t in again], [t.double() for t in first], limits):
         notes.append("state: a second call on the same inputs gives another output; forward() depends on its history")

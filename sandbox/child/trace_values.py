@@ -23,6 +23,17 @@ def cast_to(value: Any, precision: str) -> Any:
     return value
 
 
+def seed(value: int) -> None:
+    """Seed the generators that get_inputs() and constructors draw from."""
+    import random
+
+    import torch
+
+    generators: Any = torch
+    generators.manual_seed(value)
+    random.seed(value)
+
+
 def unique(name: str, taken: set[str]) -> str:
     """`name` as an ASCII identifier that is not taken yet."""
     base = re.sub(r"[^A-Za-z0-9_]", "_", name) or "arg"

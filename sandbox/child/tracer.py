@@ -103,7 +103,7 @@ def _measured(path: Path, request: dict[str, Any], seen: Observation) -> dict[st
         "probe_reason": probe.reason,
         "copy_bandwidth": rates.bandwidth,
         "peak_flops": rates.flops,
-        "notes": [*trace_notes.notes(seen), *probe.notes],
+        "notes": trace_notes.notes(seen),
     }
 
 
