@@ -70,7 +70,7 @@ async def test_an_exit_with_status_0_in_a_constructor_is_a_crash(executor: Local
 
 
 async def test_too_much_memory_is_a_resource_limit_or_a_crash_that_says_so(executor: LocalExecutor, request_for: Any):
-    eat = "for (;;) { char *p = new char[64 << 20]; for (long i = 0; i < 64 << 20; i += 4096) p[i] = 1; }"
+    eat = "for (;;) { volatile char *p = new char[64 << 20]; for (long i = 0; i < 64 << 20; i += 4096) p[i] = 1; }"
     result = await evaluate(executor, request_for(inside=eat, **{**FAST, "memory_bytes": 1 << 30}))
     assert result.status in (Status.RESOURCE_LIMIT, Status.CRASH)
     assert "memory" in result.reason or "bad_alloc" in result.reason
