@@ -144,8 +144,10 @@ class ScriptedExecutor:
     stopped: list[str] = field(default_factory=list)
     release: anyio.Event = field(default_factory=anyio.Event)
     """Set it to let `hang` end as passed."""
-    doctor_report: DoctorReport = DoctorReport(
-        isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
+    doctor_report: DoctorReport = field(
+        default_factory=lambda: DoctorReport(
+            isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
+        )
     )
 
     async def trace(self, request: Any, notify: Notify) -> Any:
