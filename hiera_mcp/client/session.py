@@ -1,11 +1,12 @@
 """Typed calls to a server: one answer per call, however long the work behind it takes."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from mcp import Client
-from mcp.types import CallToolResult, TextContent, TextResourceContents
+from mcp import Client, MCPError
+from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolResult, TextContent, TextResourceContents
 from pydantic import BaseModel, JsonValue
 
 from hiera_mcp.errors import HieraError
@@ -21,7 +22,7 @@ WAIT_S = 25.0
 
 
 class ToolFailed(HieraError):
-    """A tool refused or failed; the text is the server's."""
+    """A tool or a resource refused or failed; the text is the server's."""
 
     kind = "tool"
 
@@ -45,7 +46,8 @@ class Session:
             MCPError: the connection or the protocol failed.
         """
         given = {k: v for k, v in arguments.items() if v is not None}
-        result = await self._client.call_tool(tool, given, progress_callback=self._hear)
+        with _server_errors(tool):
+            result = await self._client.call_tool(tool, given, progress_callback=self._hear)
         if result.is_error or result.structured_content is None:
             raise ToolFailed(f"{tool}: {_text(result)}")
         return result.structured_content
@@ -67,8 +69,13 @@ class Session:
         return answer
 
     async def read(self, uri: str) -> str:
-        """The text of a resource."""
-        contents = (await self._client.read_resource(uri)).contents
+        """The text of a resource.
+
+        Raises:
+            ToolFailed: the server has no such resource, or could not make it.
+        """
+        with _server_errors(uri):
+            contents = (await self._client.read_resource(uri)).contents
         return "".join(c.text for c in contents if isinstance(c, TextResourceContents))
 
     async def read_as(self, kind: type[V], uri: str) -> V:
@@ -78,6 +85,17 @@ class Session:
     async def _hear(self, progress: float, total: float | None, message: str | None) -> None:
         fraction = progress / total if total else None
         await self._progress(message or "", fraction)
+
+
+@contextmanager
+def _server_errors(what: str) -> Generator[None]:
+    """An answer that is a protocol error is the server's word; a lost connection stays an MCPError."""
+    try:
+        yield
+    except MCPError as error:
+        if error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
+            raise
+        raise ToolFailed(f"{what}: {error.message}") from error
 
 
 def _text(result: CallToolResult) -> str:

@@ -87,3 +87,9 @@ async def test_arguments_that_are_none_are_left_out() -> None:
 async def test_a_resource_is_read_as_text() -> None:
     async with in_memory(server([])) as client:
         assert await Session(client).read("text://one") == '{"a": 1}'
+
+
+async def test_a_resource_that_does_not_exist_is_the_servers_error() -> None:
+    async with in_memory(server([])) as client:
+        with pytest.raises(ToolFailed, match="text://two"):
+            await Session(client).read("text://two")
