@@ -4,8 +4,8 @@ import contextlib
 import os
 
 from hiera_mcp.model.work import CheckReport, CheckRequest
-from hiera_mcp.sandbox import compilers
-from hiera_mcp.sandbox.compilers import Built
+from hiera_mcp.sandbox.compilers import build as compilers
+from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 
@@ -27,5 +27,5 @@ async def check(host: Host, request: CheckRequest, notify: Notify) -> CheckRepor
         build=built.build,
         space_findings=built.findings,
         instruction_mix=dict(built.instruction_mix),
-        device=device_of(host, request.contract.target, None),
+        device=device_of(host, request.contract.target, None).model_copy(update={"compiler": built.compiler or None}),
     )

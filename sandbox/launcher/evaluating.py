@@ -20,8 +20,8 @@ async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Eval
     target = request.contract.target
     device = device_for(target, request.device)
     built = await build(host, request, notify)
-    here = device_of(host, target, device)
-    result = not_built(built.build, built.findings, here)
+    here = device_of(host, target, device).model_copy(update={"compiler": built.compiler or None})
+    result = not_built(built, here)
     if result is None and device is None:
         reason = f"built and inside its space; this host has no GPU that can run {target}, so nothing ran"
         return NotRun(reason=reason, build=built.build, device=here)

@@ -13,7 +13,7 @@ from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.space import MODEL_FILE
 from hiera_mcp.model.work import EvaluateRequest, JudgeReport
-from hiera_mcp.sandbox.compilers import Built
+from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.process import BoxProcess
@@ -41,13 +41,9 @@ class Job:
     notify: Notify
 
     @property
-    def python(self) -> bool:
-        return (self.built.folder / MODEL_FILE).is_file()
-
-    @property
     def builds_extension(self) -> bool:
         """A ModelNew that compiles an extension by itself needs a compiler in its box, and time."""
-        return self.python and "cpp_extension" in (self.built.folder / MODEL_FILE).read_text(errors="replace")
+        return "cpp_extension" in self.request.sources.get(MODEL_FILE, "")
 
     @property
     def order(self) -> dict[str, Any]:
@@ -57,7 +53,7 @@ class Job:
             "op": "judge",
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
-            "candidate": {"kind": "python" if self.python else "c_abi"},
+            "candidate": {"kind": self.built.kind},
             "options": {"protocol": self.request.protocol, "call_s": limits.call_s, "load_s": self.load_s},
         }
 

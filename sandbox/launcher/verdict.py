@@ -2,8 +2,9 @@
 
 import signal
 
-from hiera_mcp.model.evaluation import Build, Device, Evaluation, SpaceFinding, Status, Timing, Verification
+from hiera_mcp.model.evaluation import Device, Evaluation, SpaceFinding, Status, Timing, Verification
 from hiera_mcp.model.work import JudgeReport
+from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.isolation.box import Outcome
 
 TAIL = 600
@@ -16,6 +17,13 @@ LIMITS = {
     "output_limit": "more output than it may print",
 }
 
+FAILURES = {
+    "compile_error": Status.COMPILE_ERROR,
+    "timeout": Status.TIMEOUT,
+    "resource_limit": Status.RESOURCE_LIMIT,
+}
+"""How a build can fail."""
+
 TRUSTED = {
     "passed": Status.PASSED,
     "wrong_output": Status.WRONG_OUTPUT,
@@ -26,16 +34,25 @@ TRUSTED = {
 """Outcomes that the judge alone decides."""
 
 
-def not_built(build: Build, findings: tuple[SpaceFinding, ...], device: Device) -> Evaluation | None:
-    """The evaluation of a candidate that did not compile or left its space; None when it did neither."""
-    if not build.ok:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=_first_error(build), build=build, device=device)
-    if findings:
-        reason = "outside its space: " + "; ".join(_finding(f) for f in findings)
-        return Evaluation(
-            status=Status.INVALID_SPACE, reason=reason, build=build, space_findings=findings, device=device
-        )
-    return None
+def not_built(built: Built, device: Device) -> Evaluation | None:
+    """The evaluation of a candidate that did not compile or left its space; None when it did neither.
+
+    A build that failed because of what lies outside the space is the space's matter, not the compiler's.
+    """
+    if built.findings:
+        status, reason = Status.INVALID_SPACE, "outside its space: " + "; ".join(_finding(f) for f in built.findings)
+    elif built.failure is not None:
+        status, reason = FAILURES[built.failure], built.reason
+    else:
+        return None
+    return Evaluation(
+        status=status,
+        reason=reason,
+        build=built.build,
+        space_findings=built.findings,
+        device=device,
+        log=built.build.log,
+    )
 
 
 def judged(report: JudgeReport, outcome: Outcome, deadline: str | None) -> Evaluation:
@@ -97,14 +114,6 @@ def tail(output: str, size: int = TAIL) -> str:
 def _quoted(output: str) -> str:
     text = tail(output)
     return f"; its last output: {text}" if text else ""
-
-
-def _first_error(build: Build) -> str:
-    for d in build.diagnostics:
-        if d.severity == "error":
-            place = f"{d.file}:{d.line}: " if d.line is not None else f"{d.file}: " if d.file else ""
-            return f"does not compile: {place}{d.text}"
-    return f"does not compile: {tail(build.log) or 'the compiler gave no message'}"
 
 
 def _finding(finding: SpaceFinding) -> str:

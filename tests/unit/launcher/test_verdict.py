@@ -1,12 +1,14 @@
 """How the judge's word, the runner's end and the deadlines become one status."""
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hiera_mcp.model.evaluation import Build, Device, Diagnostic, SpaceFinding, Status, Verification
+from hiera_mcp.model.evaluation import Build, Device, SpaceFinding, Status, Verification
 from hiera_mcp.model.work import JudgeReport
+from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.isolation.box import Outcome
 from hiera_mcp.sandbox.launcher.verdict import judged, not_built
 
@@ -15,7 +17,7 @@ VERIFIED = Verification(trials=5, worst=None, oracle="float64")
 
 
 def report(outcome: Any, **rest: Any) -> JudgeReport:
-    return JudgeReport(**{"outcome": outcome, "stage": "verify", "reason": "as the judge saw it", **rest})
+    return JudgeReport.model_validate({"outcome": outcome, "stage": "verify", "reason": "as the judge saw it", **rest})
 
 
 def end(ended: Any, code: int = 0, output: str = "") -> Outcome:
@@ -66,20 +68,31 @@ def test_a_runner_that_closes_its_channel_and_goes_on_is_a_crash():
     assert judged(report("runner_lost"), end("killed"), None).status is Status.CRASH
 
 
-def test_a_compile_error_quotes_its_place_and_its_text():
-    diagnostic = Diagnostic(severity="error", file="cpu_source.cpp", line=3, text="expected ';'")
-    build = Build(ok=False, command="g++", seconds=1, diagnostics=(diagnostic,))
-    result = not_built(build, (), HERE)
-    assert result is not None and result.status is Status.COMPILE_ERROR
-    assert result.reason == "does not compile: cpu_source.cpp:3: expected ';'"
+def built(failure: Any = None, reason: str = "", findings: tuple[SpaceFinding, ...] = ()) -> Built:
+    build = Build(ok=failure is None, command="g++", seconds=1)
+    return Built(Path("/nowhere"), build, findings, {}, failure, reason, "c_abi", "g++ 12")
 
 
-def test_a_candidate_outside_its_space_says_what_and_where_it_would_be_legal():
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        ("compile_error", Status.COMPILE_ERROR),
+        ("timeout", Status.TIMEOUT),
+        ("resource_limit", Status.RESOURCE_LIMIT),
+    ],
+)
+def test_a_build_that_fails_keeps_the_compilers_reason(failure: str, status: Status):
+    result = not_built(built(failure, "cpu_source.cpp:3: expected ';'"), HERE)
+    assert result is not None and (result.status, result.reason) == (status, "cpu_source.cpp:3: expected ';'")
+
+
+@pytest.mark.parametrize("failure", [None, "compile_error"])
+def test_a_candidate_outside_its_space_says_what_and_where_it_would_be_legal(failure: str | None):
     finding = SpaceFinding(evidence="needed_library", what="libcblas.so", smallest_space="cpp_libraries")
-    result = not_built(Build(ok=True, command="g++", seconds=1), (finding,), HERE)
+    result = not_built(built(failure, "no such file", (finding,)), HERE)
     assert result is not None and result.status is Status.INVALID_SPACE
     assert result.reason == "outside its space: needed library `libcblas.so` (allowed in cpp_libraries)"
 
 
 def test_a_good_build_inside_its_space_goes_on():
-    assert not_built(Build(ok=True, command="g++", seconds=1), (), HERE) is None
+    assert not_built(built(), HERE) is None
