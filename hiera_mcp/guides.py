@@ -19,6 +19,23 @@ def guide_text(topic: Topic) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def loop_text(task: str = "", target: str = "auto", rounds: int = 3, candidates: int = 6, goal: str = "") -> str:
+    """The whole loop, for one task or for any."""
+    values = {
+        "task": task or "the one that the user asks for",
+        "target": target,
+        "rounds": str(rounds),
+        "candidates": str(candidates),
+        "goal": goal or "as fast as possible",
+    }
+    return fill(guide_text("loop"), values)
+
+
+def topic_text(topic: Topic) -> str:
+    """The text of a topic, ready to read."""
+    return loop_text() if topic == "loop" else guide_text(topic)
+
+
 def fill(text: str, values: Mapping[str, str]) -> str:
     """Put values in for `{name}`; everything else in braces stays as it is."""
     return re.sub(r"\{(\w+)\}", lambda m: values.get(m[1], m[0]), text)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver.prompts import Prompt
 from pydantic import AfterValidator, Field
 
-from hiera_mcp.guides import Topic, fill, guide_text
+from hiera_mcp.guides import Topic, loop_text, topic_text
 from hiera_mcp.machine import known_targets
 
 AUTO = "auto"
@@ -30,13 +30,12 @@ async def optimize_kernel(
     goal: Annotated[str, Field(max_length=2000, description="What is wanted, in words.")] = "",
 ) -> str:
     """Optimise a kernel by the HIERA method: the whole loop, step by step."""
-    values = {"task": task, "target": target, "rounds": str(rounds), "candidates": str(candidates), "goal": goal}
-    return fill(guide_text("loop"), values)
+    return loop_text(task, target, rounds, candidates, goal)
 
 
 def _role(topic: Topic, description: str) -> Prompt:
     async def role() -> str:
-        return guide_text(topic)
+        return topic_text(topic)
 
     return _prompt(role, topic, topic.upper(), description)
 

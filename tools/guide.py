@@ -1,6 +1,6 @@
 """hiera_guide: the orchestration texts, for clients without prompts."""
 
-from hiera_mcp.guides import Topic, guide_text
+from hiera_mcp.guides import Topic, topic_text
 from hiera_mcp.model.base import Model
 from hiera_mcp.tools.base import READS, Tool
 
@@ -27,7 +27,7 @@ async def hiera_guide(topic: Topic = "loop") -> Guide:
     to choose space and direction), spa (how to plan a strategy), oa (how to write candidates). Returns the text.
     Next: hiera_contract_build.
     """
-    return Guide(topic=topic, text=guide_text(topic), next_step=NEXT[topic])
+    return Guide(topic=topic, text=topic_text(topic), next_step=NEXT[topic])
 
 
 TOOL = Tool(hiera_guide, "Guide", READS)
