@@ -51,17 +51,18 @@ def _control_flow_affinity(view: DirectionView) -> Answer:
 
 
 def _parallelism_affinity(view: DirectionView) -> Answer:
-    share = view.number("reduction_share") + view.number("normalisation_share") + view.number("scan_share")
+    combined = view.number("reduction_share") + view.number("normalisation_share")
+    scans = view.number("scan_share")
     short = view.number("floor_seconds") < SHORT_SECONDS
     first_on_cpu = view.text("platform") == "cpu" and not view.known("speedup")
     note = " It is short, so filling the machine matters." if short else ""
     note += " On a CPU, spreading the work over cores comes first." if first_on_cpu else ""
-    score = 1 + 2 * share + short + first_on_cpu
-    return Answer(score, f"{share:.0%} of the time must be combined across threads.{note}")
+    score = 1 + 2 * combined + 3 * scans + short + first_on_cpu
+    return Answer(score, f"{combined + scans:.0%} of the time must be combined across threads.{note}")
 
 
 def _memory_affinity(view: DirectionView) -> Answer:
-    share = view.number("streaming_share")
+    share = max(0.0, view.number("streaming_share") - view.number("scan_share"))
     return Answer(1 + 3 * share, f"{share:.0%} of the time is in operators that stream through memory.")
 
 

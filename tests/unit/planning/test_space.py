@@ -1,0 +1,96 @@
+"""The space decision on golden workloads, at the first step and later."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hiera_mcp.model.plan import CriterionScore, OptionScore
+from hiera_mcp.model.space import Space
+from hiera_mcp.planning.decide import plan_space
+from hiera_mcp.planning.evidence import Evidence, Outcome
+
+WORKLOADS: dict[str, tuple[dict[str, Any], str]] = {
+    "a matrix product": ({"work": (("gemm", 1.0, 1),), "intensity": 600}, "cuda_libraries"),
+    "a matrix product with Tensor Cores": (
+        {"work": (("gemm", 1.0, 1),), "intensity": 600, "tensor_cores": True},
+        "cuda_libraries",
+    ),
+    "one elementwise operator": ({}, "cuda"),
+    "a chain of elementwise operators": ({"work": (("elementwise", 1.0, 8),), "fusion": 5}, "cuda"),
+    "a chain on a CPU": (
+        {"target": "cpu", "work": (("elementwise", 0.6, 4), ("reduction", 0.4, 1)), "fusion": 4},
+        "cpp",
+    ),
+    "a layer norm": ({"target": "cuda:sm_90a", "work": (("normalisation", 1.0, 1),)}, "cuda"),
+    "a deep convolutional network": (
+        {
+            "work": (("conv", 0.8, 53), ("normalisation", 0.1, 53), ("elementwise", 0.1, 49)),
+            "fusion": 8,
+            "intensity": 60,
+            "parameters": 320,
+        },
+        "cuda_libraries_pytorch",
+    ),
+    "an MLP on a CPU": (
+        {"target": "cpu", "work": (("gemm", 0.9, 3), ("elementwise", 0.1, 2)), "fusion": 1.2, "intensity": 60},
+        "cpp_libraries",
+    ),
+    "many tiny operators": ({"work": (("elementwise", 1.0, 6),), "fusion": 6, "seconds": 3e-6}, "cuda"),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), WORKLOADS.values(), ids=WORKLOADS.keys())
+def test_the_first_recommendation_fits_the_workload(
+    options: dict[str, Any], expected: str, evidence: Callable[..., Evidence]
+) -> None:
+    assert plan_space(evidence(**options)).recommended == expected
+
+
+def test_without_candidates_only_the_criteria_of_the_run_are_null(evidence: Callable[..., Evidence]) -> None:
+    for option in plan_space(evidence()).options:
+        null = {c.criterion for c in option.criteria if c.score is None}
+        assert null == {"measured_distance", "record_in_run"}
+        assert all("in this run" in c.explanation for c in option.criteria if c.score is None)
+
+
+def test_the_same_evidence_gives_the_same_proposal(evidence: Callable[..., Evidence]) -> None:
+    options = {"work": (("gemm", 0.6, 2), ("elementwise", 0.4, 3)), "fusion": 2.0}
+    assert plan_space(evidence(**options)) == plan_space(evidence(**options))
+
+
+def test_a_space_in_which_everything_fails_loses_its_lead(
+    evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
+) -> None:
+    failed = [outcome(f"f{i}", status="wrong_output", space=Space.CUDA) for i in range(6)]
+    assert plan_space(evidence(failed)).recommended == "cuda_libraries"
+
+
+def test_a_space_far_from_the_floor_scores_below_one_that_is_near(
+    evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
+) -> None:
+    e = evidence(
+        [
+            outcome("hand", 1.5, space=Space.CUDA, floor_ratio=6.0),
+            outcome("lib", 2.0, space=Space.CUDA_LIBRARIES, floor_ratio=1.1),
+        ]
+    )
+    cuda, libraries, _ = plan_space(e).options
+    assert (_criterion(cuda, "measured_distance").score, _criterion(libraries, "measured_distance").score) == (0, 4)
+
+
+def test_pending_and_unrun_candidates_are_no_record(
+    evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
+) -> None:
+    e = evidence([outcome("p", status="pending"), outcome("n", status="not_run")])
+    assert _criterion(plan_space(e).options[0], "record_in_run").score is None
+
+
+def test_an_explanation_quotes_the_values_that_were_read(evidence: Callable[..., Evidence]) -> None:
+    row = _criterion(plan_space(evidence(fusion=3.2)).options[2], "fusion_gain")
+    assert row.evidence == {"fusion_ratio": 3.2}
+    assert "3.2×" in row.explanation
+
+
+def _criterion(option: OptionScore, name: str) -> CriterionScore:
+    return next(c for c in option.criteria if c.criterion == name)
