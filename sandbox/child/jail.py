@@ -87,7 +87,8 @@ def _end(_signal: int, _frame: object) -> None:
 def _become(config: dict[str, Any], argv: list[str], supervisor: int, ready: int) -> NoReturn:
     """In the child: confine, then run. What goes wrong before that is said on `ready`."""
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)  # the interpreter ignores the last two, and exec would keep that
         os.setsid()
         _limit(config["limits"])
         os.chdir(config["folder"])

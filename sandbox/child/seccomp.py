@@ -76,10 +76,20 @@ _SHARED_HOST_IPC = {
     "mq_open": (240, 180),
     "connect": (42, 203),
     "bind": (49, 200),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "kcmp": (312, 272),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
 }
 """Ways to other processes of the host that only a namespace of the box's own closes."""
 
-_CLONE, _CLONE3, _SOCKET, _SOCKETPAIR = (56, 220), (435, 435), (41, 198), (53, 199)
+_CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (435, 435), (41, 198), (53, 199), (302, 261)
 
 
 def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str = "") -> bytes:
@@ -88,7 +98,8 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
     Args:
         profiler: allow tracing, and sockets of the internet families.
         own_namespaces: False where the box shares the host's network and IPC: then no socket can be made at all
-            (connected pairs of stream sockets remain), nor any System V or POSIX IPC object.
+            (connected pairs of stream sockets remain), nor any System V or POSIX IPC object, and other processes'
+            limits and priorities are out of reach.
         machine: `platform.machine()` by default.
 
     Raises:
@@ -106,6 +117,7 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
         *_deny_flags(_CLONE[column], NEW_NAMESPACES),
         *_only_families(_SOCKET[column], families if own_namespaces else ()),
         *(() if own_namespaces else _no_datagram_pairs(_SOCKETPAIR[column])),
+        *(() if own_namespaces else _only_itself(_PRLIMIT[column])),
         _ins(_RETURN, _ALLOW),
     ]
     return b"".join(parts)
@@ -171,6 +183,11 @@ def _no_datagram_pairs(number: int) -> list[bytes]:
     """A datagram socket, though paired, can still send to any path."""
     check = [_ins(_AND, 0xF), _ins(_JUMP_EQ, SOCK_DGRAM, 0, 1), _ins(_RETURN, _ERRNO | errno.EACCES)]
     return _on_argument(number, _ARG1_AT, check)
+
+
+def _only_itself(number: int) -> list[bytes]:
+    """Process number 0, which means the caller."""
+    return _on_argument(number, _ARG0_AT, [_ins(_JUMP_EQ, 0, 1, 0), _ins(_RETURN, _ERRNO | errno.EPERM)])
 
 
 def _on_argument(number: int, offset: int, check: list[bytes]) -> list[bytes]:

@@ -131,7 +131,7 @@ class BoxProcess:
             await self._until_exit()
             self._seconds = time.monotonic() - self._started
             await self._until_gone()
-        except asyncio.CancelledError:
+        except BaseException:  # whatever it is (the event loop is closing, the work folder vanished): leave nothing behind
             self._kill_now()
             raise
         finally:
@@ -195,7 +195,7 @@ class BoxProcess:
         return True
 
     def _kill_now(self) -> None:
-        """The event loop is being closed: kill without it."""
+        """Kill without waiting for events."""
         since = time.monotonic()
         while not self._exit.poll():
             self._kill_step()

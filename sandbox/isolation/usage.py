@@ -145,7 +145,8 @@ def _proportional(pid: int) -> int:
 
 def _held_files(pids: Iterable[int], work: Path | None = None) -> tuple[int, int]:
     """Bytes of open regular files without a name, memfds and deleted ones: (elsewhere, on the disk of `work`)."""
-    disk = work.stat().st_dev if work else None
+    place = _stat(work) if work else None
+    disk = place.st_dev if place else None
     found: dict[tuple[int, int], int] = {}
     for pid in pids:
         for path in _descriptors(pid):
@@ -156,7 +157,7 @@ def _held_files(pids: Iterable[int], work: Path | None = None) -> tuple[int, int
     return sum(found.values()) - on_disk, on_disk
 
 
-def _stat(path: str) -> os.stat_result | None:
+def _stat(path: str | Path) -> os.stat_result | None:
     try:
         return os.stat(path)
     except OSError:
