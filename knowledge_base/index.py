@@ -117,7 +117,8 @@ class KnowledgeBase:
 
 def quote(query: str) -> str:
     """An FTS5 expression that finds any of the words; each word is quoted, so that nothing in it is syntax."""
-    words = [word for word in query.split() if any(c.isalnum() for c in word)]
+    text = query.encode("utf-8", "ignore").decode().replace("\0", " ")  # what SQLite cannot take as a string
+    words = [word for word in text.split() if any(c.isalnum() for c in word)]
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 

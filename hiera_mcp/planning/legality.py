@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hiera_mcp.errors import GateError, RequestError
 from hiera_mcp.model.plan import Strategy
-from hiera_mcp.model.space import architecture, is_cpu
+from hiera_mcp.model.space import Space, Target, architecture, is_cpu
 from hiera_mcp.planning.evidence import Evidence
 
 SM_90 = r"sm_(9\d|1\d\d)[af]?"
@@ -30,9 +30,22 @@ PYTORCH_WORDS = re.compile(r"\b(torch\.\w+|model_new\.py)", re.IGNORECASE)
 def validate_strategy(strategy: Strategy, evidence: Evidence) -> None:
     """Raises RequestError (outside the decision) or GateError (not legal on the target)."""
     _inside_decisions(strategy, evidence)
-    _inside_space(strategy)
-    _instructions_exist(strategy, evidence)
-    _resources_fit(strategy, evidence)
+    problem = illegal_words(_text(strategy), strategy.space, evidence.target) or _too_large(strategy, evidence)
+    if problem is not None:
+        raise GateError(problem)
+
+
+def illegal_words(text: str, space: Space, target: Target) -> str | None:
+    """What in the text lies outside the space or does not exist on the target, with its gate; None when nothing does."""
+    if not space.allows_libraries and (found := LIBRARY_WORDS.search(text)):
+        return f"strategy_space: {found[0]} is a library, and {space} allows none."
+    if not space.allows_pytorch and (found := PYTORCH_WORDS.search(text)):
+        return f"strategy_space: {found[0]} is PyTorch, and {space} does not allow it."
+    arch = architecture(target) or "cpu"
+    for word, archs, why in INSTRUCTIONS:
+        if (found := re.search(word, text)) and not re.fullmatch(archs, arch):
+            return f"strategy_target: {found[0]} is not legal on {target}: {why}."
+    return None
 
 
 def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
@@ -48,30 +61,15 @@ def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
         )
 
 
-def _inside_space(strategy: Strategy) -> None:
-    text = _text(strategy)
-    if not strategy.space.allows_libraries and (found := LIBRARY_WORDS.search(text)):
-        raise GateError(f"strategy_space: {found[0]} is a library, and {strategy.space} allows none.")
-    if not strategy.space.allows_pytorch and (found := PYTORCH_WORDS.search(text)):
-        raise GateError(f"strategy_space: {found[0]} is PyTorch, and {strategy.space} does not allow it.")
-
-
-def _instructions_exist(strategy: Strategy, evidence: Evidence) -> None:
-    arch = architecture(evidence.target) or "cpu"
-    for word, archs, why in INSTRUCTIONS:
-        found = re.search(word, _text(strategy))
-        if found and not re.fullmatch(archs, arch):
-            raise GateError(f"strategy_target: {found[0]} is not legal on {evidence.target}: {why}.")
-
-
-def _resources_fit(strategy: Strategy, evidence: Evidence) -> None:
+def _too_large(strategy: Strategy, evidence: Evidence) -> str | None:
     if is_cpu(evidence.target):
-        return
+        return None
     shared = evidence.gpu.shared_bytes_per_block if evidence.gpu else None
     for name, limit in (("threads_per_block", 1024), ("registers_per_thread", 255), ("shared_bytes", shared)):
         value = strategy.parameters.get(name)
         if limit is not None and isinstance(value, int | float) and value > limit:
-            raise GateError(f"strategy_target: {name} = {value} is above the limit of {evidence.target}, {limit}.")
+            return f"strategy_target: {name} = {value} is above the limit of {evidence.target}, {limit}."
+    return None
 
 
 def _text(strategy: Strategy) -> str:
