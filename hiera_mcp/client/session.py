@@ -19,6 +19,7 @@ V = TypeVar("V", bound=BaseModel)
 
 WAIT_S = 25.0
 """How long one call waits; a longer job is asked for again."""
+_ENDED = {JobState.FAILED: "failed", JobState.CANCELLED: "was cancelled", JobState.INTERRUPTED: "was interrupted"}
 
 
 class ToolFailed(HieraError):
@@ -65,7 +66,7 @@ class Session:
             answer = answer | result | {"state": job["state"], "error": job["error"]}
         if answer["state"] != JobState.DONE:
             why = answer.get("error") or answer.get("next_step") or "no reason was given"
-            raise ToolFailed(f"{tool}: job {answer['job_id']} is {answer['state']}: {why}")
+            raise ToolFailed(f"{tool}: job {answer['job_id']} {_ENDED[JobState(answer['state'])]}: {why}")
         return answer
 
     async def read(self, uri: str) -> str:

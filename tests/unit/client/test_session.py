@@ -54,10 +54,12 @@ async def test_a_call_that_is_done_at_once_asks_for_no_job() -> None:
     assert answer["found"] == 7
 
 
-@pytest.mark.parametrize("state", ["failed", "cancelled", "interrupted"])
-async def test_a_job_that_did_not_end_well_is_an_error_with_its_reason(state: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "said"), [("failed", "failed"), ("cancelled", "was cancelled"), ("interrupted", "was interrupted")]
+)
+async def test_a_job_that_did_not_end_well_is_an_error_with_its_reason(state: str, said: str) -> None:
     async with in_memory(server([{"state": state, "error": "the launcher is gone"}])) as client:
-        with pytest.raises(ToolFailed, match=f"slow: job j1 is {state}: the launcher is gone"):
+        with pytest.raises(ToolFailed, match=f"slow: job j1 {said}: the launcher is gone"):
             await Session(client).work("slow", word="x")
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-ROWS = 4096
+ROWS = 2048
 COLS = 1000
 
 
