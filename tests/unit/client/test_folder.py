@@ -153,3 +153,13 @@ def test_the_demo_has_two_rounds_of_three_or_more_for_its_target(target: str, su
     assert [len(one.candidates) >= 3 for one in script.rounds] == [True, True]
     assert all(name.endswith(suffix) for one in script.rounds for c in one.candidates for name in c.sources)
     assert all(c.idea for one in script.rounds for c in one.candidates)
+
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent for p in EXAMPLES.glob("*/round1")), ids=lambda p: p.name)
+def test_every_example_folder_can_be_read_and_is_listed(folder: Path) -> None:
+    script = read_folder(folder)
+    assert all(one.candidates for one in script.rounds)
+    assert f"`{folder.name}`" in (EXAMPLES / "README.md").read_text()
