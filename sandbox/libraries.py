@@ -168,8 +168,8 @@ class Place:
 
     include: Path
     lib: Path
-    system: bool = False
-    """Compiler and loader look here by themselves."""
+    searched: bool = False
+    """Compiler and loader look here without being told."""
 
 
 @dataclass(frozen=True)
@@ -228,8 +228,8 @@ def find(wanted: Sequence[Known], where: Sequence[Place]) -> tuple[Library, ...]
 def places(target: Target, toolkit: Path | None) -> Iterator[Place]:
     """Where to look, in order. nvcc reads its own toolkit's headers first, so the toolkit comes first here too."""
     if not is_cpu(target) and toolkit is not None:
-        yield Place(toolkit / "include", toolkit_lib(toolkit))
-        yield Place(toolkit / "include" / "cccl", toolkit_lib(toolkit))
+        yield Place(toolkit / "include", toolkit_lib(toolkit), searched=True)
+        yield Place(toolkit / "include" / "cccl", toolkit_lib(toolkit), searched=True)
     for site in _site_packages():
         for package in ("scipy_openblas32", "cutlass_library/source"):
             yield Place(site / package / "include", site / package / "lib")
@@ -243,10 +243,10 @@ def places(target: Target, toolkit: Path | None) -> Iterator[Place]:
 def _system_places() -> Iterator[Place]:
     libs = Path("/usr/lib") / TRIPLE
     lib = libs if libs.is_dir() else Path("/usr/lib64")
-    yield Place(Path("/usr/include") / TRIPLE, lib, system=True)
-    yield Place(Path("/usr/include"), lib, system=True)
+    yield Place(Path("/usr/include") / TRIPLE, lib, searched=True)
+    yield Place(Path("/usr/include"), lib, searched=True)
     yield Place(Path("/usr/include/eigen3"), lib)
-    yield Place(Path("/usr/local/include"), Path("/usr/local/lib"), system=True)
+    yield Place(Path("/usr/local/include"), Path("/usr/local/lib"), searched=True)
 
 
 def _site_packages() -> tuple[Path, ...]:
@@ -263,7 +263,7 @@ def _at(wanted: Known, place: Place) -> Library | None:
     return Library(
         name=wanted.name,
         version=_version(wanted, place.include) or (shared.name if shared else "unknown"),
-        include=None if place.system else place.include,
+        include=None if place.searched else place.include,
         link_flags=_link_flags(place, shared),
         soname_prefixes=tuple(f"lib{stem}.so" for stem in wanted.files),
         binds=outside_usr(place.include, place.lib) if shared else outside_usr(place.include),
@@ -287,7 +287,7 @@ def _link_flags(place: Place, shared: Path | None) -> tuple[str, ...]:
     if shared is None:
         return ()
     link = (f"-l:{shared.name}",)
-    return link if place.system else (f"-L{place.lib}", *link, f"-Wl,-rpath,{place.lib}")
+    return link if place.searched else (f"-L{place.lib}", *link, f"-Wl,-rpath,{place.lib}")
 
 
 def _version(wanted: Known, include: Path) -> str:

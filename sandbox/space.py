@@ -52,7 +52,7 @@ _C_HEADERS = re.compile(
 _C_FOLDERS = re.compile(r"(bits|sys|gnu|asm|asm-generic|linux|arpa|net|netinet|c\+\+|finclude)/")
 _COMPILER = re.compile(r"/lib(32|64|exec)?/(gcc|clang)(-cross)?/.*/include(-fixed)?/|/include/c\+\+/")
 _TOOLKIT = re.compile(
-    r"(cccl/)?(cuda|nv)/|(crt|cooperative_groups)/"
+    r"(cuda|nv|crt|cooperative_groups)/"
     r"|(cuda(_\w+|rt\w*|[A-Z]\w*)?|cooperative_groups|cuComplex|(device|driver|vector|math|surface|texture|host)_\w+"
     r"|sm_\d\d_\w+|builtin_types|channel_descriptor|common_functions|library_types|fatbinary_section|mma)\.hp?p?$"
 )
@@ -159,7 +159,7 @@ def _file_level(name: str) -> int:
 def _name_below_include(path: str) -> str:
     """`bits/types.h` of `/usr/include/x86_64-linux-gnu/bits/types.h`."""
     _, found, name = path.partition("/include/")
-    return re.sub(r"^\w+-linux-\w+/", "", name) if found else path
+    return re.sub(r"^(\w+-linux-\w+|cccl)/", "", name) if found else path
 
 
 def _is_core(path: str, name: str) -> bool:
@@ -183,7 +183,7 @@ def _first_of_each_root(found: Iterable[SpaceFinding]) -> Iterator[SpaceFinding]
     """One header pulls in hundreds of its own library: the first of each folder is the one that was asked for."""
     seen: set[str] = set()
     for finding in found:
-        root = finding.what.removeprefix("cccl/").partition("/")[0]
+        root = finding.what.partition("/")[0]
         if root not in seen:
             seen.add(root)
             yield finding

@@ -116,7 +116,7 @@ def _messages(lines: Iterable[str], source: str) -> Iterator[Diagnostic]:
         if (m := _GXX.match(line) or _EDG.match(line)) is not None:
             yield _diagnostic(m["severity"], shown_name(m["file"]), int(m["line"]), m["text"])
         elif (m := _TOOL.match(line)) is not None:
-            yield _diagnostic(m["severity"], m["file"], None, m["text"])
+            yield _diagnostic(m["severity"], source, None, f"{m['file']}: {m['text']}")
         elif (m := _AS.match(line)) is not None:
             yield _diagnostic(m["severity"], source, None, f"assembler: {m['text']}")
 
