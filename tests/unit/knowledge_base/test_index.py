@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,7 +94,7 @@ def test_library_entries_pass_any_direction_where_the_space_allows_them() -> Non
         ({"limit": 51}, "1 to 50"),
     ],
 )
-def test_wrong_arguments_are_refused_with_the_valid_values(options: dict, valid: str) -> None:
+def test_wrong_arguments_are_refused_with_the_valid_values(options: dict[str, Any], valid: str) -> None:
     with pytest.raises(RequestError) as caught:
         BASE.search("x", **options)
     assert valid in caught.value.valid
@@ -154,7 +155,10 @@ def test_an_empty_knowledge_base_finds_nothing() -> None:
 
 
 def test_many_threads_read_at_once() -> None:
+    def slugs(word: str) -> list[str]:
+        return [e.id for e in BASE.search(word)]
+
     words = ["wgmma", "softmax", "openmp", "tile", "cp.async", "scan"] * 20
-    expected = [[e.id for e in BASE.search(word)] for word in words]
+    expected = [slugs(word) for word in words]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda word: [e.id for e in BASE.search(word)], words)) == expected
+        assert list(pool.map(slugs, words)) == expected

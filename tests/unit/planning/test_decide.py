@@ -1,6 +1,7 @@
 """From a proposal and a choice to a decision."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -133,7 +134,7 @@ def test_an_own_strategy_needs_a_reason(decided: Evidence) -> None:
 @pytest.mark.parametrize(
     "changes", [{"space": "cuda_libraries"}, {"direction": "control_flow"}], ids=["space", "direction"]
 )
-def test_a_strategy_outside_the_decision_is_refused(changes: dict, decided: Evidence) -> None:
+def test_a_strategy_outside_the_decision_is_refused(changes: dict[str, Any], decided: Evidence) -> None:
     with pytest.raises(RequestError, match="the run decided otherwise"):
         decide_strategy(plan_strategy(decided, []), own(**changes), decided, reason="r")
 
@@ -148,7 +149,9 @@ def test_a_strategy_outside_the_decision_is_refused(changes: dict, decided: Evid
         ({"parameters": {"threads_per_block": 2048}}, "above the limit"),
     ],
 )
-def test_a_strategy_that_is_not_legal_is_refused_with_the_reason(changes: dict, says: str, decided: Evidence) -> None:
+def test_a_strategy_that_is_not_legal_is_refused_with_the_reason(
+    changes: dict[str, Any], says: str, decided: Evidence
+) -> None:
     with pytest.raises(GateError, match=says):
         decide_strategy(plan_strategy(decided, []), own(**changes), decided, reason="r")
 

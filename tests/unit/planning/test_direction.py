@@ -78,7 +78,8 @@ def test_at_the_floor_no_direction_has_headroom(
 def test_on_cpu_vector_instructions_are_allowed_without_tensor_cores(evidence: Callable[..., Evidence]) -> None:
     options = {o.option: o for o in plan_direction(evidence(target="cpu", tensor_cores=False)).options}
     assert options["tensor_core_instructions"].gates == ()
-    assert _row(plan_direction(evidence(target="cpu")), Direction.TENSOR_CORE_INSTRUCTIONS, "task_affinity").score > 1
+    affinity = _row(plan_direction(evidence(target="cpu")), Direction.TENSOR_CORE_INSTRUCTIONS, "task_affinity")
+    assert affinity.score == 3  # all of the time is dense arithmetic
 
 
 def test_a_direction_that_keeps_losing_gives_way(

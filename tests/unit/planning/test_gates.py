@@ -1,6 +1,7 @@
 """Gates: what no score and no reason overrules."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_tensor_cores_are_shut_where_precision_does_not_allow_them(evidence: Cal
 
 @pytest.mark.parametrize("options", [{"tensor_cores": True}, {"target": "cpu", "tensor_cores": False}])
 def test_tensor_cores_are_open_where_legal_and_the_direction_is_open_on_cpu(
-    options: dict, evidence: Callable[..., Evidence]
+    options: dict[str, Any], evidence: Callable[..., Evidence]
 ) -> None:
     assert direction_gates(evidence(**options), TC) == ()
 

@@ -21,12 +21,12 @@ class Run:
     asynchronous: bool = False
     round: int = 1
     left: int = 6
-    decided: list[set[DecisionKind]] = field(default_factory=lambda: [set()])
+    decided: list[set[DecisionKind]] = field(default_factory=lambda: list[set[DecisionKind]]([set()]))
     job: str = ""
     best: float | None = None
     profiled: bool = False
     finished: bool = False
-    calls: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list[str])
 
     def sentence(self) -> str:
         return next_step(
@@ -36,7 +36,7 @@ class Run:
                 rounds=3,
                 candidates_per_round=6,
                 decided=frozenset(self.decided[-1]),
-                decided_before=frozenset().union(*self.decided[:-1]),
+                decided_before=frozenset(kind for round in self.decided[:-1] for kind in round),
                 candidates_left=self.left,
                 pending_jobs=(self.job,) if self.job else (),
                 best_candidate_id="k_3" if self.best else None,

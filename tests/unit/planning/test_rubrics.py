@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-import yaml
 
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.knowledge import Condition, Entry, Match, Reference
@@ -93,27 +92,22 @@ def test_every_score_lies_on_the_scale_and_is_explained(rich: list[Evidence]) ->
                 assert c.explanation.endswith(".")
 
 
-def _broken(change: Callable[[dict], object]) -> str:
-    data = yaml.safe_load(rubric_text("space"))
-    change(data)
-    return yaml.safe_dump(data)
-
-
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("old", "new", "says"),
     [
-        (lambda d: d["criteria"][0]["anchors"].pop(3), "anchors"),
-        (lambda d: d["criteria"][0].update(weight=0), "weight"),
-        (lambda d: d["criteria"][0].update(reads=["moon_phase"]), "moon_phase"),
-        (lambda d: d["criteria"][0].update(gate="no_such_gate"), "no_such_gate"),
-        (lambda d: d["criteria"].append(d["criteria"][0]), "share an id"),
-        (lambda d: d.update(kind="colour"), "kind"),
-        (lambda d: d.update(surprise=1), "surprise"),
+        ("      3: From 5 %", "      7: From 5 %", "anchors"),
+        ("weight: 3", "weight: 0", "weight"),
+        ("[fusion_ratio]", "[moon_phase]", "moon_phase"),
+        ("gate: library_installed", "gate: no_such_gate", "no_such_gate"),
+        ("id: fusion_gain", "id: contraction_coverage", "share an id"),
+        ("kind: space", "kind: colour", "kind"),
+        ("kind: space", "kind: space\nsurprise: 1", "surprise"),
     ],
 )
-def test_a_broken_rubric_is_refused_with_the_place_named(change: Callable[[dict], object], says: str) -> None:
+def test_a_broken_rubric_is_refused_with_the_place_named(old: str, new: str, says: str) -> None:
+    assert old in rubric_text("space")
     with pytest.raises(RequestError, match=says):
-        parse_rubric(_broken(change))
+        parse_rubric(rubric_text("space").replace(old, new, 1))
 
 
 def test_yaml_that_is_no_yaml_is_refused() -> None:
@@ -123,7 +117,7 @@ def test_yaml_that_is_no_yaml_is_refused() -> None:
 
 def test_a_changed_weight_changes_the_total(evidence: Callable[..., Evidence]) -> None:
     e = evidence(work=(("gemm", 1.0, 1),), intensity=600)
-    heavier = parse_rubric(_broken(lambda d: d["criteria"][0].update(weight=10)))
+    heavier = parse_rubric(rubric_text("space").replace("weight: 3", "weight: 10", 1))
     assert score_spaces(e, heavier)[0].total < score_spaces(e)[0].total
 
 
