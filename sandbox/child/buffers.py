@@ -1,9 +1,9 @@
 """The judge's buffers: shared blocks ("arenas") that hold the tensors of one evaluation. The judge owns them all.
 
 On `cpu` an arena is a memfd. One that the runner may only read is sealed with F_SEAL_FUTURE_WRITE: the judge's mapping,
-made before, still writes; no later mapping, write or mprotect can (memfd_create(2), fcntl(2)). On CUDA an arena is one
-cudaMalloc, shared by a legacy IPC handle; there the runner's access cannot be restricted, so its content is compared
-with the judge's own copy after the calls.
+made before, still writes; no later mapping, write or mprotect can (memfd_create(2), fcntl(2)). On CUDA an arena is
+device memory shared by a descriptor (device_memory.py), which the runner maps read-only where it may only read; but its
+own process could map it anew, so the content is compared with the judge's own copy after the calls.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hiera_mcp.sandbox.child.cudart import cuda_runtime
+from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.layout import Layout, lay_out
 
 _ADD_SEALS, _SEAL, _SHRINK, _GROW, _FUTURE_WRITE = 1033, 0x1, 0x2, 0x4, 0x10
@@ -28,10 +28,8 @@ class Handle:
 
     bytes: int
     writable: bool
-    fd: int | None
-    """The memfd on cpu."""
-    ipc: str | None
-    """The IPC handle in hex on CUDA."""
+    fd: int
+    """A memfd on cpu, shared device memory on CUDA."""
 
 
 class Arena:
@@ -50,7 +48,7 @@ class Arena:
             _CudaBlock(self.layout.total, device) if device != "cpu" else _MemfdBlock(self.layout.total, writable)
         )
         self.raw: Any = self._block.raw
-        self.handle = Handle(self.layout.total, writable, self._block.fd, self._block.ipc)
+        self.handle = Handle(self._block.size, writable, self._block.fd)
         self.views = [self._view(s, offset) for s, offset in zip(specs, self.layout.offsets, strict=True)]
         for start, stop in self.layout.gaps:
             self.raw[start:stop].random_(0, 256)
@@ -87,11 +85,10 @@ class Arena:
 class _MemfdBlock:
     """Shared host memory."""
 
-    ipc = None
-
     def __init__(self, size: int, writable: bool) -> None:
         import torch
 
+        self.size = size
         self.fd: int = os.memfd_create("hiera", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         os.ftruncate(self.fd, size)
         self.raw: Any = torch.frombuffer(mmap.mmap(self.fd, size), dtype=torch.uint8)
@@ -105,24 +102,23 @@ class _MemfdBlock:
 
 
 class _CudaBlock:
-    """Device memory shared by CUDA IPC. Not torch's allocator: that one hands out parts of larger allocations."""
-
-    fd = None
+    """Shared device memory. Not torch's allocator: that one hands out parts of larger allocations."""
 
     def __init__(self, size: int, device: str) -> None:
         import torch
 
-        runtime = self._runtime = cuda_runtime()
-        runtime.setDevice(torch.device(device).index or 0)
-        self._pointer: int = runtime.malloc(size)
-        self.ipc: str = bytes(runtime.ipcGetMemHandle(self._pointer)).hex()
-        self.raw: Any = torch.as_tensor(_CudaMemory(self._pointer, size), device=device)
+        torch.cuda.set_device(device)
+        torch.cuda.current_stream().synchronize()  # creates the context
+        self._mapping, self.fd = device_memory.create(size, torch.cuda.current_device())
+        self.size = self._mapping.size
+        self.raw: Any = torch.as_tensor(_CudaMemory(self._mapping.address, size), device=device)
 
     def free(self) -> None:
         self.raw = None
-        if self._pointer:
-            self._runtime.free(self._pointer)
-            self._pointer = 0
+        self._mapping.free()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
 
 class _CudaMemory:

@@ -7,6 +7,7 @@ device is synchronised, whatever stream the candidate used.
 
 from collections.abc import Callable, Sequence
 
+from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.cudart import cuda_runtime
 
 Call = Callable[[int], int]
@@ -22,6 +23,7 @@ class CudaPlatform:
 
     def __init__(self, index: int) -> None:
         runtime = self._cuda = cuda_runtime()
+        self._index = index
         runtime.setDevice(index)
         runtime.free(0)  # creates the context now, and not inside a timed region
         self.stream: int = runtime.streamCreateWithFlags(runtime.streamNonBlocking)
@@ -30,10 +32,9 @@ class CudaPlatform:
         self._flush: int = runtime.malloc(self._flush_bytes)
         self._fill = 0
 
-    def map(self, size: int, writable: bool, fd: int | None, ipc: str | None) -> int:
-        """Open an arena; returns its device address. CUDA IPC knows no read-only mapping."""
-        assert ipc is not None and fd is None
-        return self._cuda.ipcOpenMemHandle(bytes.fromhex(ipc))
+    def map(self, size: int, writable: bool, fd: int) -> int:
+        """Map an arena and close the descriptor; returns its device address."""
+        return device_memory.open_shared(fd, size, self._index, writable).address
 
     def once(self, call: Callable[[], int]) -> tuple[int, int]:
         """Run something once on the stream; its code, and its time in nanoseconds."""

@@ -1,4 +1,4 @@
-"""The CUDA runtime through cupy's thin binding: malloc, IPC handles, streams, events."""
+"""The CUDA runtime through cupy's thin binding: memory, streams, events."""
 
 import importlib
 from typing import Any

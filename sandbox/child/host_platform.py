@@ -22,12 +22,11 @@ class HostPlatform:
         self._libc.mmap.restype = ctypes.c_void_p
         self._libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 
-    def map(self, size: int, writable: bool, fd: int | None, ipc: str | None) -> int:
+    def map(self, size: int, writable: bool, fd: int) -> int:
         """Map an arena and give the descriptor back; returns its address.
 
         Python's mmap hides the address of a read-only mapping, hence libc's.
         """
-        assert fd is not None and ipc is None
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         address = self._libc.mmap(None, size, protection, _MAP_SHARED | _MAP_POPULATE, fd, 0)
         error = ctypes.get_errno()

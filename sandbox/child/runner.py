@@ -65,10 +65,7 @@ class Runner:
 
     def _buffers(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
         rest = iter(fds)
-        base = [
-            self._platform.map(a["bytes"], a["writable"], None if a["ipc"] else next(rest), a["ipc"])
-            for a in request["arenas"]
-        ]
+        base = [self._platform.map(a["bytes"], a["writable"], next(rest)) for a in request["arenas"]]
 
         def addresses(places: list[list[int]]) -> list[int]:
             return [base[arena] + offset for arena, offset in places]
