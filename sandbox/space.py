@@ -32,6 +32,8 @@ class Evidence:
     """Symbols that the linker found nowhere."""
     files: tuple[str, ...] = ()
     """Names of the candidate's files."""
+    instructions: tuple[str, ...] = ()
+    """Machine instructions that enter the kernel directly."""
 
 
 PURE, LIBRARIES, PYTORCH = 0, 1, 2
@@ -77,7 +79,7 @@ _FORBIDDEN: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|unshare|setns|prctl|seccomp|daemon"
         ),
     ),
-    ("makes system calls that the space check cannot see", re.compile(r"syscall|io_uring_\w+")),
+    ("makes system calls that the space check cannot see", re.compile(r"syscall|io_uring_\w+|\w+ \(instruction\)")),
     (
         "talks to other processes",
         re.compile(
@@ -105,7 +107,7 @@ def findings(target: Target, space: Space, evidence: Evidence) -> tuple[SpaceFin
         *_graded("include", evidence.missing_includes, lambda f: missing_level(f, target), target, level),
         *_graded("needed_library", evidence.needed, lambda n: shared_object_level(n, target), target, level),
         *_graded("symbol", evidence.unresolved, lambda s: symbol_level(s, target), target, level),
-        *_forbidden((*evidence.symbols, *evidence.unresolved)),
+        *_forbidden((*evidence.symbols, *evidence.unresolved, *(f"{i} (instruction)" for i in evidence.instructions))),
     ]
     return tuple(dict.fromkeys(found))
 

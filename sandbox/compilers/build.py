@@ -22,6 +22,7 @@ from hiera_mcp.sandbox.compilers import candidate, diagnostics, inspect
 from hiera_mcp.sandbox.compilers.base import Compiler, Failure, Job, Tool
 from hiera_mcp.sandbox.compilers.cache import BuildCache, Record, read_artefact
 from hiera_mcp.sandbox.compilers.gxx import GXX
+from hiera_mcp.sandbox.compilers.inspect import Insight
 from hiera_mcp.sandbox.compilers.nvcc import NVCC
 from hiera_mcp.sandbox.compilers.outcome import judge
 from hiera_mcp.sandbox.executor import Notify
@@ -35,7 +36,7 @@ COMPILERS: tuple[Compiler, ...] = (GXX, NVCC)
 """One per platform. A new compiler is a module like gxx.py and an entry here."""
 
 MOST_COMPILE_MEMORY = 8 << 30
-CACHE_FORMAT = 1
+CACHE_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,8 @@ class _Builder:
     ) -> Record:
         failed = next((r for r in results if r.failure), None)
         first = failed or results[0]
-        evidence = self._evidence(results, work)
         said = self._diagnostics(first, failed is not None)
-        kernels, mix = ((), {}) if failed else await self._looked_into(compiler, tool, first, work)
+        kernels, insight = ((), Insight({}, ())) if failed else await self._look_into(compiler, tool, first, work)
         build = Build(
             ok=failed is None,
             command=self._shown(shlex.join((tool.name, *compiler.command(tool, self.plan.jobs[0])[1:]))),
@@ -209,19 +209,19 @@ class _Builder:
         )
         return Record(
             build=build,
-            evidence=evidence,
-            instruction_mix=mix,
+            evidence=dataclasses.replace(self._evidence(results, work), instructions=insight.forbidden),
+            instruction_mix=insight.mix,
             failure=failed.failure if failed else None,
             reason=_reason(failed, said) if failed else "",
             compiler=tool.version,
         )
 
-    async def _looked_into(
+    async def _look_into(
         self, compiler: Compiler, tool: Tool, first: _Result, work: Path
-    ) -> tuple[tuple[KernelResources, ...], dict[str, int]]:
+    ) -> tuple[tuple[KernelResources, ...], Insight]:
         kernels = compiler.kernels(first.outcome.output)
         kernels = await inspect.demangle(self.isolation, kernels, work, self.limits)
-        return kernels, await inspect.instruction_mix(self.isolation, tool, first.job, work, self.limits)
+        return kernels, await inspect.look_into(self.isolation, tool, first.job, work, self.limits)
 
     def _evidence(self, results: list[_Result], work: Path) -> Evidence:
         log = "\n".join(r.outcome.output for r in results)

@@ -5,7 +5,7 @@ Formats: g++ (`file:line:col: error: …`), nvcc's front end (`file(line): error
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from hiera_mcp.model.evaluation import Diagnostic
 from hiera_mcp.sandbox.libraries import Known
@@ -36,11 +36,6 @@ _MEMORY = re.compile(
 )
 _DISK = re.compile(r"No space left on device|File too large|File size limit exceeded")
 _PATH = re.compile(r"(?<![\w/.<\"*-])(?:\./)?(?:/[\w.+@~-]+){2,}")
-
-_FUNCTIONS: Mapping[str, str] = {
-    "hiera_run": 'hiera_run is defined nowhere. Define it with the signature of contract.h, as extern "C" '
-    "(including contract.h does that).",
-}
 
 
 def scrub(log: str) -> str:
@@ -95,6 +90,11 @@ def exhausted(log: str) -> str | None:
 
 def install_hint(header: str, libraries: Iterable[Known]) -> str | None:
     """Which library a missing header belongs to, and how to get it; None when it belongs to none that is known."""
+    if re.match(r"(torch|ATen|c10|pybind11)/|Python\.h", header):
+        return (
+            f'{header} is not available: compiled files never include PyTorch. Offer plain extern "C" functions and '
+            "call them from model_new.py, in the space that allows PyTorch."
+        )
     library = next((k for k in libraries if re.fullmatch(k.headers, header)), None)
     if library is None:
         return None
@@ -124,15 +124,23 @@ def _messages(lines: Iterable[str], source: str) -> Iterator[Diagnostic]:
 def _link_errors(lines: Iterable[str], source: str) -> Iterator[Diagnostic]:
     for line in lines:
         for symbol in unresolved(line):
-            text = (
-                _FUNCTIONS.get(symbol)
-                or f"{symbol} is used but defined nowhere, nor in a library that this space links."
-            )
-            yield _diagnostic("error", source, None, text)
+            yield _diagnostic("error", source, None, _undefined(symbol))
         if (m := _MULTIPLE.search(line)) is not None:
             yield _diagnostic(
                 "error", source, None, f"{m['symbol']} is defined twice; fixed files define it, or two of yours."
             )
+
+
+def _undefined(symbol: str) -> str:
+    """What to do about a symbol that is defined nowhere."""
+    if symbol == "hiera_run":
+        return (
+            'hiera_run is defined nowhere. Define it with the signature of contract.h, as extern "C" and outside every '
+            "namespace."
+        )
+    if re.fullmatch(r"cu[A-Z]\w+", symbol):
+        return f"{symbol} belongs to the driver API, which is not linked: get it by cudaGetDriverEntryPoint."
+    return f"{symbol} is used but defined nowhere, nor in a library that this space links."
 
 
 def _diagnostic(severity: str, file: str, line: int | None, text: str) -> Diagnostic:

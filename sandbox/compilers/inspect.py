@@ -2,14 +2,14 @@
 
 import shutil
 import sysconfig
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hiera_mcp.model.evaluation import KernelResources
 from hiera_mcp.model.space import Target, architecture, is_cpu
 from hiera_mcp.sandbox.compilers.base import Job, Tool
 from hiera_mcp.sandbox.compilers.cache import read_artefact
-from hiera_mcp.sandbox.compilers.instructions import host_mix, sass_mix
+from hiera_mcp.sandbox.compilers.instructions import forbidden_instructions, host_mix, sass_mix
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation
 from hiera_mcp.sandbox.isolation.process import run
 from hiera_mcp.sandbox.libraries import outside_usr
@@ -27,7 +27,7 @@ _MOST_NAMES = 200
 
 
 def disassembler(target: Target, toolkit: Path | None) -> Path | None:
-    """objdump, or cuobjdump with nvdisasm beside it: from the toolkit, the PATH, or a wheel."""
+    """cuobjdump with nvdisasm beside it, from the toolkit, the PATH, or a wheel; on cpu objdump."""
     if is_cpu(target):
         path = shutil.which("objdump")
         return Path(path) if path else None
@@ -41,13 +41,38 @@ def disassembler(target: Target, toolkit: Path | None) -> Path | None:
     return next((c for c in candidates if c.is_file() and (c.parent / "nvdisasm").is_file()), None)
 
 
-async def instruction_mix(isolation: Isolation, tool: Tool, job: Job, work: Path, limits: BoxLimits) -> dict[str, int]:
-    """Classes of the instructions of one built case; empty when the tool is missing or gives up."""
+@dataclass(frozen=True)
+class Insight:
+    """What disassembling one case shows."""
+
+    mix: dict[str, int]
+    """Classes of the instructions that do the work: SASS on CUDA, the processor's on cpu. Empty: no disassembler."""
+    forbidden: tuple[str, ...]
+    """Instructions of the host code that enter the kernel directly."""
+
+
+async def look_into(isolation: Isolation, tool: Tool, job: Job, work: Path, limits: BoxLimits) -> Insight:
+    """Disassemble one built case. What a tool that is missing or gives up would have shown stays empty."""
+    host_tool = shutil.which("objdump")
+    host = (
+        await _listing(isolation, Path(host_tool), ("-d", "--no-show-raw-insn", job.output), work, limits)
+        if host_tool
+        else ""
+    )
+    if is_cpu(job.target):
+        return Insight(host_mix(host), forbidden_instructions(host))
     program = disassembler(job.target, tool.toolkit)
-    if program is None:
-        return {}
+    arguments = ("-sass", "-arch", architecture(job.target), job.output)
+    sass = await _listing(isolation, program, arguments, work, limits) if program else ""
+    return Insight(sass_mix(sass), forbidden_instructions(host))
+
+
+async def _listing(
+    isolation: Isolation, program: Path, arguments: tuple[str, ...], work: Path, limits: BoxLimits
+) -> str:
+    """What a disassembler prints; a file carries it, because a box's output is cut."""
     spec = BoxSpec(
-        argv=("/bin/sh", "-c", f'"$@" >{_LISTING}', "sh", str(program), *_arguments(job)),
+        argv=("/bin/sh", "-c", f'"$@" >{_LISTING}', "sh", str(program), *arguments),
         work=work,
         limits=replace(limits, file_bytes=_MOST_LISTING_BYTES),
         binds=outside_usr(program.parent),
@@ -56,9 +81,8 @@ async def instruction_mix(isolation: Isolation, tool: Tool, job: Job, work: Path
     outcome = await run(isolation, spec, _SECONDS)
     listing = read_artefact(work / _LISTING, _MOST_LISTING_BYTES)
     if outcome.ended != "exit" or outcome.code != 0 or listing is None:
-        return {}
-    text = listing.decode(errors="replace")
-    return host_mix(text) if is_cpu(job.target) else sass_mix(text)
+        return ""
+    return listing.decode(errors="replace")
 
 
 async def demangle(
@@ -74,9 +98,3 @@ async def demangle(
     if outcome.ended != "exit" or outcome.code != 0 or len(names) != len(kernels):
         return kernels
     return tuple(k.model_copy(update={"kernel": n}) for k, n in zip(kernels, names, strict=True) if n)
-
-
-def _arguments(job: Job) -> tuple[str, ...]:
-    if is_cpu(job.target):
-        return ("-d", "--no-show-raw-insn", "--section=.text", job.output)
-    return ("-sass", "-arch", architecture(job.target), job.output)

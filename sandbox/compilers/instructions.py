@@ -7,7 +7,7 @@ counts: a loop's body counts once. SASS: `cuobjdump -sass`; x86-64 and AArch64: 
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 CLASSES = (
     *("fma", "tensor", "load", "wide_load", "store", "async_copy", "spill"),
@@ -39,6 +39,8 @@ _HOST_LINE = re.compile(
     r"^\s+[0-9a-f]+:\s+(?:(?:lock|rep[nz]*|bnd|notrack|data16|cs|ds|\{\w+\})\s+)*([a-z][\w.]*)(.*)$"
 )
 _PADDING = re.compile(r"nop|xchg\s+%ax,%ax|endbr64|bti\b")
+_KERNEL_ENTRY = re.compile(r"^\s+[0-9a-f]+:\s+(syscall|sysenter|svc|int(?=\s+\$0x80))\b")
+_LINKERS_SECTION = re.compile(r" \.(plt\S*|init|fini):$")
 _LOCKED = re.compile(r":\s+lock\s")
 _HOST: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern))
@@ -63,8 +65,23 @@ def sass_mix(text: str) -> dict[str, int]:
 
 
 def host_mix(text: str) -> dict[str, int]:
-    """Classes of the instructions in the output of `objdump -d --no-show-raw-insn`; empty when there are none."""
-    return _count(name for line in text.splitlines() if (name := _host_class(line)) is not None)
+    """Classes of the instructions in the output of `objdump -d --no-show-raw-insn`, without the linker's own sections;
+    empty when there are none."""
+    return _count(name for line in _own_code(text) if (name := _host_class(line)) is not None)
+
+
+def forbidden_instructions(text: str) -> tuple[str, ...]:
+    """Instructions in the same output that enter the kernel directly, past every function whose name could be seen."""
+    return tuple(dict.fromkeys(m[1] for line in text.splitlines() if (m := _KERNEL_ENTRY.match(line)) is not None))
+
+
+def _own_code(text: str) -> Iterator[str]:
+    skipped = False
+    for line in text.splitlines():
+        if line.startswith("Disassembly of section"):
+            skipped = _LINKERS_SECTION.search(line) is not None
+        elif not skipped:
+            yield line
 
 
 def _sass_class(opcode: str, operands: str) -> str:

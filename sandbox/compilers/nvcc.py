@@ -19,7 +19,16 @@ from hiera_mcp.sandbox.compilers.gxx import LINK_FLAGS, host_compiler
 from hiera_mcp.sandbox.libraries import toolkit_lib
 
 FLAGS = (
-    *("-O3", "-std=c++17", "-lineinfo", "--expt-relaxed-constexpr", "-shared", "-cudart", "shared"),
+    *(
+        "-O3",
+        "-std=c++17",
+        "-lineinfo",
+        "--expt-relaxed-constexpr",
+        "--extended-lambda",
+        "-shared",
+        "-cudart",
+        "shared",
+    ),
     *("-Xcompiler", "-fPIC,-fopenmp,-fmax-errors=30", "-Xptxas", "-v"),
     *("-DNVTX_DISABLE", "-DCCCL_DISABLE_NVTX"),
 )
@@ -59,8 +68,14 @@ def command(tool: Tool, job: Job) -> tuple[str, ...]:
         *("-MD", "-MF", job.dependencies),
         *job.units,
         *("-o", job.output),
-        *_for_nvcc((*LINK_FLAGS, *rpath, *links)),
+        *_for_nvcc((*LINK_FLAGS, *rpath, *_driver_library(tool), *links)),
     )
+
+
+def _driver_library(tool: Tool) -> tuple[str, ...]:
+    """The driver API (cuTensorMapEncodeTiled, say) where the toolkit has its stub; the real one comes with the GPU."""
+    stub = toolkit_lib(tool.toolkit) / "stubs" / "libcuda.so" if tool.toolkit else None
+    return ("-lcuda",) if stub is not None and stub.is_file() else ()
 
 
 def code_flags(target: Target) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Real compilers in a real box, on a contract of two cases: y = relu(x) · scale."""
+"""Real compilers in a real box, on y = relu(x) · scale: two cases on cpu, one on CUDA, where compiling takes longer."""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -105,7 +105,7 @@ def relu_contract(target: str) -> Contract:
         target=target,
         precision="float32",
         parameters=(scale,),
-        cases=(case("small", 1000), case("large", 4096)),
+        cases=(case("small", 1000), case("large", 4096)) if target == "cpu" else (case("small", 1000),),
         tolerance=Tolerance(rtol=1e-5, atol=1e-6, reference_factor=4, allow_tf32=False),
         features=Features(
             operators=(),

@@ -1,5 +1,6 @@
 """Ways to leave a space, each really compiled."""
 
+import platform
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -46,6 +47,18 @@ async def test_an_alias_in_assembly_does_not_hide_a_function(compile_candidate: 
         "return 0;", 'return run_it("");'
     )
     assert ("symbol", "system", None) in _said(await compile_candidate("cpu", {"cpu_source.cpp": source}))
+
+
+@pytest.mark.parametrize("section", [".text", ".own"])
+async def test_a_system_call_in_assembly_is_seen(compile_candidate: Compile, cpu_source: str, section: str) -> None:
+    if platform.machine() != "x86_64":
+        pytest.skip("x86-64 assembly")
+    body = '{ long r; __asm__ volatile("syscall" : "=a"(r) : "a"(39) : "rcx", "r11"); return (int)r; }'
+    source = f'__attribute__((noinline, section("{section}"))) int direct() {body}\n'
+    built = await compile_candidate(
+        "cpu", {"cpu_source.cpp": source + cpu_source.replace("return 0;", "return direct();")}
+    )
+    assert _said(built) == {("symbol", "syscall (instruction)", None)}
 
 
 async def test_a_file_stream_opens_files(compile_candidate: Compile, cpu_source: str) -> None:
@@ -119,6 +132,8 @@ async def test_a_library_function_declared_by_hand_leaves_the_pure_space(
 async def test_pytorch_headers_belong_to_the_pytorch_space(compile_candidate: Compile, cpu_source: str) -> None:
     built = await compile_candidate("cpu", {"cpu_source.cpp": f"#include <torch/extension.h>\n{cpu_source}"})
     assert _said(built) == {("include", "torch/extension.h", "cpp_libraries_pytorch")}
+    inside = await compile_candidate("cpu", {"cpu_source.cpp": f"#include <torch/extension.h>\n{cpu_source}"}, 2)
+    assert inside.failure == "compile_error" and any("model_new.py" in d.text for d in inside.build.diagnostics)
 
 
 async def test_a_misspelt_header_is_a_compile_error_and_no_more(compile_candidate: Compile, cpu_source: str) -> None:
