@@ -44,34 +44,34 @@ SIGNALS: dict[str, str] = {
     "tensor_core_legal": "whether precision and operators admit Tensor Cores",
     # the host
     "libraries_installed": "whether a maths library of the target is installed",
+    "contraction_library": "whether an installed library covers the heaviest kind of contraction",
     # the current parent, from its evaluation and its binary
     "speedup": "median speed-up of the best candidate over eager PyTorch",
     "floor_ratio": "time of the best candidate / floor",
     "registers": "largest register count per thread",
     "spill_bytes": "largest spill traffic of a kernel, bytes per thread",
     "shared_bytes": "largest static shared memory per block",
-    "block_threads": "threads per block of the least occupied kernel",
-    "occupancy": "lowest theoretical occupancy, per cent",
+    "occupancy": "theoretical occupancy of the least occupied kernel at its best block size, per cent",
     "occupancy_limiter": "what limits it: registers, shared_memory, threads, blocks, none",
     "bottleneck": "memory, compute, latency, launch or unknown",
     "tensor_instructions": "Tensor Core instructions in the binary",
+    "async_copies": "asynchronous copies to shared memory (cp.async, TMA) in the binary",
     "wide_load_share": "share of loads that are 128 bits (cuda) or vectors (cpu)",
-    "memory_share": "loads and stores / all classified instructions",
-    "branch_share": "branches / all classified instructions",
-    "barrier_share": "barriers / all classified instructions",
-    "atomic_share": "atomics / all classified instructions",
-    "special_share": "special-function instructions / all classified instructions",
+    "memory_share": "loads and stores / all instructions",
+    "branch_share": "branches / all instructions",
+    "barrier_share": "barriers / all instructions",
+    "atomic_share": "atomics / all instructions",
+    "special_share": "special-function instructions / all instructions",
     # hardware counters of the parent, where a profiler reads them
+    "conflict_share": "shared-memory bank conflicts / wavefronts",
     "dram_pct": "DRAM throughput, per cent of peak",
     "l2_hit": "L2 hit rate, per cent",
-    "sectors_per_request": "sectors per global load request; 4 is ideal for 4-byte accesses",
-    "bytes_per_sector": "useful bytes of each 32-byte sector",
-    "conflict_share": "shared-memory bank conflicts / wavefronts",
+    "bytes_per_sector": "useful bytes of each 32-byte sector that global loads fetch",
     "waves": "waves of blocks per multiprocessor",
     "issue": "issue slot use, 0 to 1",
     "active_threads": "active threads per warp instruction, of 32",
-    "long_scoreboard": "share of issue latency that waits for global memory",
-    "barrier_stall": "share of issue latency that waits at barriers",
+    "long_scoreboard": "warps waiting for global memory per issued instruction",
+    "barrier_stall": "warps waiting at barriers per issued instruction",
     "pipe_fma": "FMA pipe use, per cent",
     "pipe_tensor": "Tensor Core pipe use, per cent",
 }
@@ -165,6 +165,8 @@ class Entry(Model):
     """Direction and size of the effect, and how it is known."""
     cost: Literal["low", "medium", "high"]
     """Effort and risk."""
+    libraries: tuple[Text, ...] = ()
+    """Libraries of which it needs one, by the names that the host's search reports; empty when it needs none."""
     sources: tuple[Reference, ...] = Field(min_length=1)
     body: str = ""
     """The text below the front matter."""

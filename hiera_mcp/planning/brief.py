@@ -99,9 +99,8 @@ def _parent(outcome: Outcome) -> str:
 def _strategy(strategy: Strategy) -> str:
     steps = "\n".join(f"{i}. {step}" for i, step in enumerate(strategy.steps, 1))
     numbers = "".join(f"\n- {name} = {value}" for name, value in strategy.parameters.items())
-    moves = (
-        f"\nMust move: {strategy.predicted_metric} {strategy.predicted_change}." if strategy.predicted_metric else ""
-    )
+    change = f" ({strategy.predicted_change.rstrip('.')})" if strategy.predicted_change else ""
+    moves = f"\nMust move: {strategy.predicted_metric}{change}." if strategy.predicted_metric else ""
     return steps + numbers + moves
 
 

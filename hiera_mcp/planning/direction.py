@@ -14,7 +14,6 @@ from hiera_mcp.planning.gates import direction_gates
 from hiera_mcp.planning.history import lost_rounds, record_of_direction, won_rounds
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, grade
-from hiera_mcp.planning.signals import COUNTERS
 
 DirectionView = View[Direction]
 
@@ -129,7 +128,7 @@ def static_signs(view: DirectionView) -> Answer:
 
 def _static_control_flow(view: DirectionView) -> Answer:
     share = view.number("branch_share")
-    return Answer(grade(share, (0.05, 0.1, 0.15, 0.2)), f"{share:.0%} of the classified instructions are branches.")
+    return Answer(grade(share, (0.05, 0.1, 0.15, 0.2)), f"{share:.0%} of the instructions are branches.")
 
 
 def _static_parallelism(view: DirectionView) -> Answer:
@@ -148,9 +147,7 @@ def _static_reuse(view: DirectionView) -> Answer:
     if view.known("spill_bytes") and view.number("spill_bytes") > 0:
         return Answer(3, f"Registers spill ({view.number('spill_bytes'):.0f} bytes a thread): the tile is too large.")
     share = view.number("memory_share")
-    return Answer(
-        grade(share, (0.1, 0.2, 0.3, 0.45)), f"{share:.0%} of the classified instructions are loads and stores."
-    )
+    return Answer(grade(share, (0.1, 0.2, 0.3, 0.45)), f"{share:.0%} of the instructions are loads and stores.")
 
 
 def _static_instructions(view: DirectionView) -> Answer:
@@ -191,15 +188,15 @@ COUNTER_RULES = (
     _rule(PAR, "waves", "<", 1, 4),
     _rule(PAR, "issue", "<", 0.2, 3),
     _rule(MEM, "bytes_per_sector", "<", 16, 4),
-    _rule(MEM, "sectors_per_request", ">", 6, 3),
     _rule(MEM, "conflict_share", ">=", 0.1, 3),
     _rule(REU, "dram_pct", ">=", 80, 3),
-    _rule(REU, "long_scoreboard", ">", 0.3, 3),
-    _rule(REU, "barrier_stall", ">", 0.3, 3),
+    _rule(REU, "long_scoreboard", ">", 3, 3),
+    _rule(REU, "barrier_stall", ">", 2, 3),
     _rule(CF, "active_threads", "<", 24, 4),
     _rule(TC, "pipe_fma", ">=", 60, 3),
 )
-"""Counter thresholds of NVIDIA's Compute Triage Guide and of ncu's rules; the greatest score that fires counts."""
+"""Thresholds of NVIDIA's Compute Triage Guide and ncu's rules, stalls per issue as in Atrex's classifier (alibaba/
+atrex-kernel-agent, tools/classify_ncu.py). The greatest score that fires counts."""
 
 
 def profile_signs(view: DirectionView) -> Answer:
@@ -246,5 +243,4 @@ DIRECTION_CRITERIA: Mapping[str, Scorer[Direction]] = MappingProxyType(
 
 
 def _fires(view: DirectionView, condition: Condition) -> bool:
-    assert condition.signal in COUNTERS
     return view.known(condition.signal) and bool(condition.holds({condition.signal: view.number(condition.signal)}))

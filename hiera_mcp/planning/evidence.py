@@ -88,7 +88,7 @@ def outcome_of(candidate: Candidate, result: Evaluation | NotRun | None, contrac
         status=_status(result),
         reason="" if result is None else _first_cause(result),
         timing=timing,
-        floor_ratio=None if timing is None else timing.candidate.median / contract.floor.seconds,
+        floor_ratio=_floor_ratio(timing, contract.floor),
         kernels=() if build is None else build.kernels,
         idea=candidate.idea,
     )
@@ -129,6 +129,12 @@ def gather(
         degenerate=contract.degeneracy.degenerate,
         notes=contract.notes,
     )
+
+
+def _floor_ratio(timing: Timing | None, floor: Floor) -> float | None:
+    if timing is None or floor.seconds <= 0:
+        return None
+    return timing.candidate.median / floor.seconds
 
 
 def _status(result: Evaluation | NotRun | None) -> Status | Literal["not_run", "pending"]:

@@ -48,6 +48,12 @@ def entry_arch(evidence: Evidence, entry: Entry) -> str | None:
     return None if entry.allows_arch(arch) else f"{entry.id} is for {', '.join(entry.archs)}, not for {arch}"
 
 
+def entry_library(evidence: Evidence, entry: Entry) -> str | None:
+    if not entry.libraries or evidence.libraries is None or not set(entry.libraries).isdisjoint(evidence.libraries):
+        return None
+    return f"{entry.id} needs {' or '.join(entry.libraries)}, which this host does not have"
+
+
 SPACE_GATES: Mapping[str, Callable[[Evidence, Space], str | None]] = MappingProxyType(
     {"library_installed": library_installed}
 )
@@ -59,7 +65,7 @@ DIRECTION_REASONS: Mapping[str, Callable[[Evidence, Direction], str | None]] = M
 )
 """Rules that do not forbid, but ask for a reason even when the option is the recommended one."""
 ENTRY_GATES: Mapping[str, Callable[[Evidence, Entry], str | None]] = MappingProxyType(
-    {"entry_space": entry_space, "entry_arch": entry_arch}
+    {"entry_space": entry_space, "entry_arch": entry_arch, "entry_library": entry_library}
 )
 
 

@@ -32,7 +32,7 @@ def validate_strategy(strategy: Strategy, evidence: Evidence) -> None:
     _inside_decisions(strategy, evidence)
     problem = illegal_words(_text(strategy), strategy.space, evidence.target) or _too_large(strategy, evidence)
     if problem is not None:
-        raise GateError(problem)
+        raise GateError(problem, todo="Change the step or the number; name what is to be avoided under `constraints`.")
 
 
 def illegal_words(text: str, space: Space, target: Target) -> str | None:

@@ -17,6 +17,8 @@ SESSION_ERROR = 0.01
 Each interval comes from one process on one allocation; two evaluations differ in both. Set to the accuracy to which the
 judge's clocks are required to agree.
 """
+SMALLEST_SPEEDUP = 1e-9
+"""Stands for a bound of zero, so that its logarithm exists."""
 
 
 def compare(this: Timing, other: Timing) -> Comparison:
@@ -35,13 +37,11 @@ def compare(this: Timing, other: Timing) -> Comparison:
 
 
 def speedup_ratio(this: Interval, other: Interval) -> Interval:
-    """Time of the other / time of this one, with its 95 % interval. All bounds must be positive."""
-    if min(this.low, other.low) <= 0:
-        raise ValueError("speed-ups are positive")
-    log = math.log
-    middle = log(this.median / other.median)
-    down = math.hypot(log(this.median / this.low), log(other.high / other.median), SESSION_ERROR)
-    up = math.hypot(log(this.high / this.median), log(other.median / other.low), SESSION_ERROR)
+    """Time of the other / time of this one, with its 95 % interval. A bound of zero is taken as SMALLEST_SPEEDUP."""
+    a, b = _logs(this), _logs(other)
+    middle = a[1] - b[1]
+    down = math.hypot(a[1] - a[0], b[2] - b[1], SESSION_ERROR)
+    up = math.hypot(a[2] - a[1], b[1] - b[0], SESSION_ERROR)
     return Interval(median=math.exp(middle), low=math.exp(middle - down), high=math.exp(middle + up))
 
 
@@ -63,6 +63,11 @@ def select_parents(outcomes: Sequence[Outcome], limit: int = 3) -> tuple[Outcome
         chosen.append(next((o for o in rest if o.space not in spaces), rest[0]))
         rest.remove(chosen[-1])
     return tuple(chosen)
+
+
+def _logs(interval: Interval) -> tuple[float, float, float]:
+    low, middle, high = (math.log(max(x, SMALLEST_SPEEDUP)) for x in (interval.low, interval.median, interval.high))
+    return low, middle, high
 
 
 def _ranked(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -23,20 +23,32 @@ Reader = Callable[[Evidence], Reading]
 
 CONTRACTIONS = ("gemm", "conv", "attention")
 STREAMING = ("reduction", "normalisation", "elementwise", "movement", "scan")
-COUNTERS = (
-    "dram_pct",
-    "l2_hit",
-    "sectors_per_request",
-    "bytes_per_sector",
-    "conflict_share",
-    "waves",
-    "issue",
-    "active_threads",
-    "long_scoreboard",
-    "barrier_stall",
-    "pipe_fma",
-    "pipe_tensor",
+COUNTERS: Mapping[str, str] = MappingProxyType(
+    {
+        "dram_pct": "ncu_dram_pct",
+        "l2_hit": "ncu_l2_hit",
+        "bytes_per_sector": "ncu_bytes_per_sector_load",
+        "waves": "ncu_waves",
+        "issue": "ncu_issue_active",
+        "active_threads": "ncu_threads_per_instruction",
+        "long_scoreboard": "ncu_stall_long_scoreboard",
+        "barrier_stall": "ncu_stall_barrier",
+        "pipe_fma": "ncu_fma_pipe_pct",
+        "pipe_tensor": "ncu_tensor_pipe_pct",
+    }
 )
+"""Signal → metric of a profile."""
+CONFLICTS = ("ncu_bank_conflicts_load", "ncu_bank_conflicts_store")
+WAVEFRONTS = ("ncu_shared_wavefronts_load", "ncu_shared_wavefronts_store")
+
+COVERS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "gemm": frozenset({"cublas", "cublasLt", "cutlass", "blas", "onednn", "eigen"}),
+        "conv": frozenset({"cudnn", "cutlass", "onednn"}),
+        "attention": frozenset({"cudnn", "cublas", "cublasLt", "cutlass", "blas", "onednn"}),
+    }
+)
+"""Kind of contraction → libraries that have it, by the names that the host's search reports."""
 
 
 def read(evidence: Evidence, name: str) -> Reading:
@@ -87,6 +99,16 @@ def _libraries(evidence: Evidence) -> Reading:
     return Reading(value=bool(evidence.libraries))
 
 
+def _contraction_library(evidence: Evidence) -> Reading:
+    shares = {kind: sum(op.share for op in evidence.features.operators if op.kind == kind) for kind in CONTRACTIONS}
+    heaviest = max(shares, key=lambda kind: shares[kind])
+    if shares[heaviest] == 0:
+        return Reading(value=None, reason="the task has no contraction")
+    if evidence.libraries is None:
+        return Reading(value=None, reason=evidence.libraries_reason or "unknown")
+    return Reading(value=not COVERS[heaviest].isdisjoint(evidence.libraries))
+
+
 def _speedup(evidence: Evidence) -> Reading:
     best = best_of(evidence.outcomes)
     if best is None or best.speedup is None:
@@ -131,10 +153,13 @@ def _spills(kernel: KernelResources) -> int | None:
 
 def _occupancy(get: Callable[[Occupancy], float | str]) -> Reader:
     def reader(evidence: Evidence) -> Reading:
-        rows = evidence.profile.occupancy if evidence.profile is not None else ()
-        if not rows:
+        best: dict[str, Occupancy] = {}
+        for row in evidence.profile.occupancy if evidence.profile is not None else ():
+            if row.kernel not in best or row.percent > best[row.kernel].percent:
+                best[row.kernel] = row
+        if not best:
             return Reading(value=None, reason=evidence.profile_reason or "the profile states no occupancy")
-        return Reading(value=get(min(rows, key=lambda row: row.percent)))
+        return Reading(value=get(min(best.values(), key=lambda row: row.percent)))
 
     return reader
 
@@ -155,7 +180,7 @@ def _mix(evidence: Evidence) -> Mapping[str, int]:
 def _mix_share(*classes: str) -> Reader:
     def reader(evidence: Evidence) -> Reading:
         mix = _mix(evidence)
-        total = sum(n for name, n in mix.items() if name != "wide_load")  # wide loads are counted among the loads
+        total = sum(mix.values())
         if total == 0:
             return Reading(value=None, reason=_no_mix(evidence))
         return Reading(value=sum(mix.get(c, 0) for c in classes) / total)
@@ -165,34 +190,47 @@ def _mix_share(*classes: str) -> Reader:
 
 def _wide_load_share(evidence: Evidence) -> Reading:
     mix = _mix(evidence)
-    loads = mix.get("load", 0)
+    loads = mix.get("load", 0) + mix.get("wide_load", 0)
     if loads == 0:
-        return Reading(
-            value=None, reason=_no_mix(evidence) if not mix else "the binary holds no load that was classified"
-        )
-    return Reading(value=min(mix.get("wide_load", 0) / loads, 1.0))
+        return Reading(value=None, reason="the binary holds no load that was recognised" if mix else _no_mix(evidence))
+    return Reading(value=mix.get("wide_load", 0) / loads)
 
 
-def _tensor_instructions(evidence: Evidence) -> Reading:
-    mix = _mix(evidence)
-    return Reading(value=mix.get("tensor", 0)) if mix else Reading(value=None, reason=_no_mix(evidence))
+def _mix_count(name: str) -> Reader:
+    def reader(evidence: Evidence) -> Reading:
+        mix = _mix(evidence)
+        return Reading(value=mix.get(name, 0)) if mix else Reading(value=None, reason=_no_mix(evidence))
+
+    return reader
 
 
 def _no_mix(evidence: Evidence) -> str:
     return evidence.profile_reason or "no instruction mix is known for the best candidate"
 
 
-def _counter(name: str) -> Reader:
-    def reader(evidence: Evidence) -> Reading:
-        profile = evidence.profile
-        if profile is None:
-            return Reading(value=None, reason=evidence.profile_reason)
-        for metric in profile.metrics:
-            if metric.name == name:
-                return Reading(value=metric.value, reason=metric.reason)
-        return Reading(value=None, reason=profile.counters or f"the profile has no {name}")
+def _counter(metric: str) -> Reader:
+    return lambda evidence: _metric(evidence, metric)
 
-    return reader
+
+def _metric(evidence: Evidence, name: str) -> Reading:
+    profile = evidence.profile
+    if profile is None:
+        return Reading(value=None, reason=evidence.profile_reason)
+    for metric in profile.metrics:
+        if metric.name == name:
+            return Reading(value=metric.value, reason=metric.reason)
+    return Reading(value=None, reason=profile.counters or f"the profile has no {name}")
+
+
+def _conflict_share(evidence: Evidence) -> Reading:
+    readings = [_metric(evidence, name) for name in (*CONFLICTS, *WAVEFRONTS)]
+    values = [float(r.value) for r in readings if isinstance(r.value, int | float)]
+    if len(values) < len(readings):
+        return next(r for r in readings if r.value is None)
+    conflicts, wavefronts = sum(values[: len(CONFLICTS)]), sum(values[len(CONFLICTS) :])
+    if wavefronts == 0:
+        return Reading(value=None, reason="the candidate uses no shared memory")
+    return Reading(value=conflicts / wavefronts)
 
 
 READERS: Mapping[str, Reader] = MappingProxyType(
@@ -214,23 +252,25 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "footprint_over_cache": _footprint_over_cache,
         "tensor_core_legal": _value(lambda e: e.features.tensor_core_legal),
         "libraries_installed": _libraries,
+        "contraction_library": _contraction_library,
         "speedup": _speedup,
         "floor_ratio": _floor_ratio,
         "registers": _resource(lambda k: k.registers, "register count"),
         "spill_bytes": _resource(_spills, "spills"),
         "shared_bytes": _resource(lambda k: k.shared_bytes, "shared memory"),
-        "block_threads": _occupancy(lambda row: row.block_threads),
         "occupancy": _occupancy(lambda row: row.percent),
         "occupancy_limiter": _occupancy(lambda row: row.limiter),
         "bottleneck": _bottleneck,
-        "tensor_instructions": _tensor_instructions,
+        "tensor_instructions": _mix_count("tensor"),
+        "async_copies": _mix_count("async_copy"),
         "wide_load_share": _wide_load_share,
-        "memory_share": _mix_share("load", "store"),
+        "memory_share": _mix_share("load", "wide_load", "store"),
         "branch_share": _mix_share("branch"),
         "barrier_share": _mix_share("barrier"),
         "atomic_share": _mix_share("atomic"),
         "special_share": _mix_share("special"),
-        **{name: _counter(name) for name in COUNTERS},
+        "conflict_share": _conflict_share,
+        **{name: _counter(metric) for name, metric in COUNTERS.items()},
     }
 )
 """One reader per name in SIGNALS."""

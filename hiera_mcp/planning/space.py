@@ -33,10 +33,14 @@ def contraction_coverage(view: SpaceView) -> Answer:
     share = view.number("contraction_share")
     work = grade(share, (0.05, 0.2, 0.5, 0.8))
     wide = view.number("conv_share") + view.number("attention_share") > view.number("gemm_share")
-    loss = (work, 1 if wide and work else 0, 0 if wide else min(work, 1))[_level(view)]
-    by = ("hand-written contractions must match a tuned library", "library calls", "PyTorch's own kernels")[
-        _level(view)
-    ]
+    level = _level(view)
+    if not _tuned(view):
+        missing = ", and no installed library covers them" if level == 1 else ""
+        return Answer(
+            4 - work, f"{share:.0%} of the reference's time is in contractions, here written by hand{missing}."
+        )
+    loss = (1 if wide and work else 0) if level == 1 else (0 if wide else min(work, 1))
+    by = "library calls" if level == 1 else "PyTorch's own kernels"
     return Answer(4 - loss, f"{share:.0%} of the reference's time is in contractions; here they are served by {by}.")
 
 
@@ -69,7 +73,7 @@ def precision_reach(view: SpaceView) -> Answer:
     share = view.number("contraction_share")
     if share < 0.05:
         return Answer(4, "No contraction to speak of: the fast units do not depend on the space.")
-    if _level(view) > 0:
+    if _tuned(view):
         return Answer(4, "Tuned kernels reach the legal units for the contractions.")
     legal = view.flag("tensor_core_legal")
     if view.text("platform") == "cpu":
@@ -82,7 +86,7 @@ def precision_reach(view: SpaceView) -> Answer:
 def launch_overhead(view: SpaceView) -> Answer:
     calls = view.number("launches") * EAGER_CALL_SECONDS
     work = view.number("floor_seconds") * max(view.number("fusion_ratio"), 1.0)
-    share = calls / (calls + work)
+    share = calls / (calls + work) if calls else 0.0
     loss = grade(share, (0.1, 0.25, 0.5, 0.75)) * (0, 0.5, 1)[_level(view)]
     return Answer(4 - loss, f"Launching takes about {share:.0%} of the reference's time (5 µs a call assumed).")
 
@@ -116,6 +120,14 @@ SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
         "record_in_run": record_in_run,
     }
 )
+
+
+def _tuned(view: SpaceView) -> bool:
+    """Whether tuned kernels serve the contractions here: PyTorch's always, a library's unless it is known to be absent."""
+    level = _level(view)
+    if level != 1:
+        return level == 2
+    return not view.known("contraction_library") or view.flag("contraction_library")
 
 
 def _level(view: SpaceView) -> int:

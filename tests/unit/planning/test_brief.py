@@ -55,7 +55,7 @@ def test_the_brief_holds_all_that_a_writer_needs(
         "good (k_good, cuda) 2.00× [1.96, 2.04], 1.80× the floor: two loads per thread",
         "2. Store float4.",
         "threads_per_block = 256",
-        "Must move: wide_load_share rises",
+        "Must move: wide_load_share (rises).",
         "Rows are multiples of four.",
         "wrong_output ×1: y differs at the border",
         "up to 4",

@@ -107,6 +107,15 @@ def test_entries_for_other_targets_and_larger_spaces_are_shown_with_their_gate_b
     ]
 
 
+def test_an_entry_whose_library_the_host_lacks_is_not_proposed(evidence: Callable[..., Evidence]) -> None:
+    decided: dict[str, Any] = {"space": Space.CUDA_LIBRARIES, "direction": Direction.MEMORY_TRANSACTIONS}
+    needy = entry("needy", libraries=["cudnn"])
+    without = plan_strategy(evidence(**decided, libraries=["cublas"]), [needy])
+    assert without.options[0].gates == ("entry_library: needy needs cudnn, which this host does not have",)
+    for libraries in (["cudnn"], None):
+        assert plan_strategy(evidence(**decided, libraries=libraries), [needy]).recommended == "needy"
+
+
 def test_an_entry_used_before_ranks_below_a_fresh_one(evidence: Callable[..., Evidence]) -> None:
     e = evidence(space=Space.CUDA, direction=Direction.MEMORY_TRANSACTIONS, used_entries=["wide-loads"])
     assert plan_strategy(e, [entry(), entry("fresh-idea")]).recommended == "fresh idea"

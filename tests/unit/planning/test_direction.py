@@ -54,7 +54,7 @@ def test_a_profile_outweighs_the_structure_of_the_task(
 
 
 def test_a_counter_beyond_its_threshold_is_quoted(evidence: Callable[..., Evidence]) -> None:
-    metrics = (Metric(name="active_threads", value=11.0, unit="threads", origin="counter"),)
+    metrics = (Metric(name="ncu_threads_per_instruction", value=11.0, unit="threads", origin="counter"),)
     profile = Profile(bottleneck="unknown", summary="s", metrics=metrics)
     row = _row(plan_direction(evidence(profile=profile)), Direction.CONTROL_FLOW, "profile_signs")
     assert row.score == 4

@@ -13,10 +13,11 @@ from hiera_mcp.planning.direction import DIRECTION_CRITERIA, score_directions
 from hiera_mcp.planning.evidence import Evidence, Outcome
 from hiera_mcp.planning.gates import DIRECTION_GATES, DIRECTION_REASONS, ENTRY_GATES, SPACE_GATES
 from hiera_mcp.planning.rubrics import RUBRICS, load_rubric, parse_rubric, rubric_text
-from hiera_mcp.planning.signals import COUNTERS
+from hiera_mcp.planning.signals import CONFLICTS, COUNTERS, WAVEFRONTS
 from hiera_mcp.planning.space import SPACE_CRITERIA, score_spaces
 from hiera_mcp.planning.strategy import STRATEGY_CRITERIA, score_entries
 
+METRICS = (*COUNTERS.values(), *CONFLICTS, *WAVEFRONTS)
 FUNCTIONS = {"space": SPACE_CRITERIA, "direction": DIRECTION_CRITERIA, "strategy": STRATEGY_CRITERIA}
 GATES = {"space": [*SPACE_GATES], "direction": [*DIRECTION_GATES, *DIRECTION_REASONS], "strategy": [*ENTRY_GATES]}
 
@@ -43,7 +44,7 @@ def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> 
     profile = Profile(
         bottleneck="memory",
         summary="s",
-        metrics=tuple(Metric(name=name, value=1.0, unit="", origin="counter") for name in COUNTERS),
+        metrics=tuple(Metric(name=name, value=1.0, unit="", origin="counter") for name in METRICS),
         occupancy=(Occupancy(kernel="k", block_threads=256, percent=50, limiter="registers"),),
         instruction_mix={"fma": 10, "load": 5, "wide_load": 2, "store": 3, "branch": 2, "barrier": 1},
         kernels=(),

@@ -11,7 +11,8 @@ from hiera_mcp.model.profile import Metric, Occupancy, Profile
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.model.space import Space
 from hiera_mcp.planning.evidence import Evidence, Outcome, outcome_of
-from hiera_mcp.planning.signals import READERS, read, signals
+from hiera_mcp.planning.signals import CONFLICTS, COUNTERS, COVERS, READERS, WAVEFRONTS, read, signals
+from hiera_mcp.sandbox import libraries, ncu
 
 
 def test_there_is_one_reader_for_each_name_of_the_vocabulary() -> None:
@@ -38,27 +39,63 @@ def test_shares_are_summed_over_operators_of_a_kind(evidence: Callable[..., Evid
     assert values["operators"] == 8
 
 
-def test_wide_loads_are_not_counted_twice(evidence: Callable[..., Evidence]) -> None:
-    mix = {"load": 10, "wide_load": 8, "store": 10}
+def test_wide_loads_are_loads_too(evidence: Callable[..., Evidence]) -> None:
+    mix = {"load": 2, "wide_load": 8, "store": 10, "other": 20}
     e = evidence(profile=Profile(bottleneck="memory", summary="s", metrics=(), instruction_mix=mix))
-    assert read(e, "memory_share").value == 1.0
+    assert read(e, "memory_share").value == 0.5
     assert read(e, "wide_load_share").value == 0.8
 
 
-def test_the_least_occupied_kernel_speaks_for_the_candidate(evidence: Callable[..., Evidence]) -> None:
+def test_the_least_occupied_kernel_at_its_best_block_size_speaks_for_the_candidate(
+    evidence: Callable[..., Evidence],
+) -> None:
     rows = (
         Occupancy(kernel="a", block_threads=128, percent=75, limiter="none"),
         Occupancy(kernel="b", block_threads=512, percent=25, limiter="registers"),
+        Occupancy(kernel="b", block_threads=1024, percent=0, limiter="threads"),
     )
     e = evidence(profile=Profile(bottleneck="latency", summary="s", metrics=(), occupancy=rows))
     assert (read(e, "occupancy").value, read(e, "occupancy_limiter").value) == (25, "registers")
 
 
 def test_a_counter_that_the_profiler_could_not_read_keeps_its_reason(evidence: Callable[..., Evidence]) -> None:
-    metrics = (Metric(name="dram_pct", value=None, unit="%", origin="counter", reason="no permission"),)
+    metrics = (Metric(name="ncu_dram_pct", value=None, unit="%", origin="counter", reason="no permission"),)
     e = evidence(profile=Profile(bottleneck="unknown", summary="s", metrics=metrics, counters="counters are forbidden"))
     assert read(e, "dram_pct").reason == "no permission"
     assert read(e, "l2_hit").reason == "counters are forbidden"
+
+
+def test_bank_conflicts_are_a_share_of_wavefronts(evidence: Callable[..., Evidence]) -> None:
+    values = dict(zip((*CONFLICTS, *WAVEFRONTS), (10, 2, 40, 20), strict=True))
+    metrics = tuple(Metric(name=name, value=value, unit="", origin="counter") for name, value in values.items())
+    e = evidence(profile=Profile(bottleneck="unknown", summary="s", metrics=metrics))
+    assert read(e, "conflict_share").value == 0.2
+
+
+def test_every_counter_is_one_that_the_profiler_reads() -> None:
+    assert {*COUNTERS.values(), *CONFLICTS, *WAVEFRONTS} <= {f"ncu_{name}" for name in ncu.METRICS}
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+def test_the_libraries_that_cover_a_contraction_are_ones_that_the_host_is_searched_for(target: str) -> None:
+    names = {known.name for known in libraries.known(target)}
+    assert all(names & covering for covering in COVERS.values())
+
+
+@pytest.mark.parametrize(
+    ("work", "installed", "expected"),
+    [
+        ((("gemm", 1.0, 1),), ["cublas"], True),
+        ((("gemm", 1.0, 1),), ["cccl"], False),
+        ((("conv", 0.7, 1), ("gemm", 0.3, 1)), ["cublas"], False),
+        ((("elementwise", 1.0, 1),), ["cublas"], None),
+        ((("gemm", 1.0, 1),), None, None),
+    ],
+)
+def test_a_library_covers_the_heaviest_contraction_or_not(
+    work: object, installed: list[str] | None, expected: bool | None, evidence: Callable[..., Evidence]
+) -> None:
+    assert read(evidence(work=work, libraries=installed), "contraction_library").value is expected
 
 
 @pytest.fixture

@@ -79,6 +79,14 @@ def test_a_space_far_from_the_floor_scores_below_one_that_is_near(
     assert (_criterion(cuda, "measured_distance").score, _criterion(libraries, "measured_distance").score) == (0, 4)
 
 
+def test_a_library_that_does_not_cover_the_work_is_no_reason_for_the_library_space(
+    evidence: Callable[..., Evidence],
+) -> None:
+    work = (("gemm", 1.0, 1),)
+    assert plan_space(evidence(work=work, libraries=["cublas"])).recommended == "cuda_libraries"
+    assert plan_space(evidence(work=work, libraries=["cccl"])).recommended == "cuda_libraries_pytorch"
+
+
 def test_pending_and_unrun_candidates_are_no_record(
     evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
 ) -> None:
