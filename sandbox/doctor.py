@@ -38,8 +38,7 @@ VERSION_S = 20.0
 
 async def report(chosen: Isolation | None, thorough: bool) -> DoctorReport:
     """Look at this host. `thorough` also tries every isolation backend, not the chosen one alone."""
-    everything = thorough or chosen is None
-    isolation = await probe.report_all() if everything else (await probe.self_check(chosen),)
+    isolation = await probe.report_all() if thorough or chosen is None else (await probe.self_check(chosen),)
     names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
     tools = {**dict(zip(TOOLS, names, strict=True)), **{name: library_version(name) for name in DISTRIBUTIONS}}
     architectures = await _architectures()
