@@ -1,11 +1,14 @@
 """The next tool call, as a sentence with concrete ids. Enough to finish a run for a client that read nothing else."""
 
+import re
+
 from pydantic import Field
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.plan import DecisionKind
 
 ORDER: tuple[DecisionKind, ...] = ("space", "direction", "strategy")
+_GOAL = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?:[x×](?![\w×]|\s*\d)|-?fold\b)", re.IGNORECASE)
 AT_THE_FLOOR = 1.15
 """Ratio of time to floor below which a run may stop (a floor is uncertain by about 5 %)."""
 
@@ -32,6 +35,8 @@ class RunState(Model):
     """Time of the best candidate / floor."""
     target_speedup: float | None = Field(default=None, gt=0)
     """Speed-up that the run's goal asks for."""
+    compiled_only: bool = False
+    """Whether this round's candidates were built but cannot run on this host."""
     finished: bool = False
 
     @property
@@ -54,6 +59,12 @@ def next_step(state: RunState) -> str:
         return _after_candidates(state)
     kind = _undecided(state)
     return _plan(state, kind) if kind else _first_candidates(state)
+
+
+def goal_speedup(goal: str) -> float | None:
+    """The speed-up that a goal asks for, as `2x`, `1.5 ×` or `3-fold`; None when it names none."""
+    found = _GOAL.search(goal)
+    return float(found[1]) if found and float(found[1]) > 0 else None
 
 
 def after_contract(contract_id: str) -> str:
@@ -102,6 +113,10 @@ def _first_candidates(state: RunState) -> str:
 def _after_candidates(state: RunState) -> str:
     finish = f'hiera_run_finish(run_id="{state.run_id}") exports the winner'
     more = f'hiera_candidates_evaluate(run_id="{state.run_id}", candidates=[...])'
+    if state.compiled_only:
+        return (
+            f"Candidates are built and space-checked, but nothing can run on this host: {more} checks more, {finish}."
+        )
     if state.candidates_left > 0 and state.best_candidate_id is None:
         return f"No candidate has passed: correct them and call {more}; up to {state.candidates_left} are left in this round."
     if state.round >= state.rounds:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from hiera_mcp.model.plan import DecisionKind
-from hiera_mcp.planning.next_step import RunState, after_contract, next_step
+from hiera_mcp.planning.next_step import RunState, after_contract, goal_speedup, next_step
 
 CALL = re.compile(r"(hiera_\w+)\((?:run_id|candidate_id|job_id|contract_id|uri)=[\"']([^\"']+)[\"']")
 KINDS: tuple[DecisionKind, ...] = ("space", "direction", "strategy")
@@ -159,6 +159,28 @@ def test_a_later_round_may_keep_earlier_decisions(
 def test_the_last_round_offers_the_rest_and_the_end() -> None:
     sentence = next_step(state(round=3, candidates_left=2, best_candidate_id="k", speedup=1.1))
     assert "up to 2 more" in sentence and "hiera_run_finish" in sentence
+
+
+def test_where_nothing_can_run_nobody_is_told_to_correct_candidates() -> None:
+    sentence = next_step(state(candidates_left=3, compiled_only=True))
+    assert "nothing can run on this host" in sentence and "correct" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("goal", "expected"),
+    [
+        ("at least 2x over eager", 2.0),
+        ("1.5 × faster", 1.5),
+        ("a 3-fold gain", 3.0),
+        ("as fast as possible", None),
+        ("fast for 1024x1024 inputs", None),
+        ("the 512 x 512 case", None),
+        ("0x", None),
+        ("", None),
+    ],
+)
+def test_a_goal_in_words_may_name_a_speedup(goal: str, expected: float | None) -> None:
+    assert goal_speedup(goal) == expected
 
 
 def test_a_finished_run_points_to_its_trajectory() -> None:
