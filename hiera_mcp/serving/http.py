@@ -4,9 +4,9 @@ import contextlib
 import hmac
 import ipaddress
 import logging
-import signal
 import socket
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
+from functools import partial
 
 import anyio
 import uvicorn
@@ -16,16 +16,18 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hiera_mcp import __version__
-from hiera_mcp.deps import open_deps
+from hiera_mcp.deps import Deps, open_deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.server import create_server
 from hiera_mcp.serving.logs import log_to_stderr
+from hiera_mcp.serving.stopping import exit_after, unwrapped, watch_signals
 from hiera_mcp.settings import Settings
 
 MCP_PATH = "/mcp"
 HEALTH_PATH = "/health"
 GRACE_S = 2
 """How long open connections may finish after a signal."""
+LAST_RESORT_S = 10.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 log = logging.getLogger(__name__)
@@ -45,26 +47,56 @@ async def serve_http(
     refuses all others); loopback, `host` and this machine's own names are always allowed.
 
     Raises:
-        RequestError: `host` is not loopback and there is no token.
+        RequestError: `host` is not loopback and there is no token, or the address cannot be used.
+        StoreError: the database cannot be opened.
     """
     log_to_stderr()
     token = token or settings.http_token
     check_exposure(host, token)
-    app = _application(settings, token, transport_security(host, allowed_hosts))
-    config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        timeout_graceful_shutdown=GRACE_S,
-        ws="none",
-        server_header=False,
-    )
+    security = transport_security(host, allowed_hosts)
+    with bind(host, port) as listener, unwrapped():
+        async with anyio.create_task_group() as group:
+            stopping = anyio.Event()
+            group.start_soon(watch_signals, partial(_stop, stopping))
+            async with open_deps(settings) as deps:
+                await _serve(_application(deps, token, security), listener, stopping)
+            group.cancel_scope.cancel()
+
+
+def _stop(stopping: anyio.Event, why: str) -> None:
+    log.info("stopping: %s", why)
+    exit_after(LAST_RESORT_S)
+    stopping.set()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        RequestError: the address cannot be used.
+    """
+    try:
+        family = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host.strip("[]"), port), family=family)
+    except OSError as error:
+        what = f"Listening on {_bracketed(host)}:{port} is not possible: {error.strerror or error}."
+        raise RequestError(what, todo="Choose another port, or 0 for a free one.") from error
+
+
+async def _serve(app: ASGIApp, listener: socket.socket, stopping: anyio.Event) -> None:
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=GRACE_S, ws="none", server_header=False)
     server = _Server(config)
     async with anyio.create_task_group() as group:
-        group.start_soon(_watch_signals, server)
-        await server.serve()
+        group.start_soon(_end, server, stopping)
+        host, port = listener.getsockname()[:2]
+        log.warning("listening on http://%s:%s%s", _bracketed(host), port, MCP_PATH)
+        await server.serve(sockets=[listener])
         group.cancel_scope.cancel()
+
+
+async def _end(server: uvicorn.Server, stopping: anyio.Event) -> None:
+    await stopping.wait()
+    server.should_exit = True
 
 
 def check_exposure(host: str, token: str | None) -> None:
@@ -115,8 +147,12 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _application(settings: Settings, token: str | None, security: TransportSecuritySettings) -> ASGIApp:
-    server = create_server(lambda: open_deps(settings))
+def _application(deps: Deps, token: str | None, security: TransportSecuritySettings) -> ASGIApp:
+    @contextlib.asynccontextmanager
+    async def lend() -> AsyncGenerator[Deps]:
+        yield deps
+
+    server = create_server(lend)
 
     async def health(_: Request) -> JSONResponse:
         return JSONResponse({"ok": True, "version": __version__})
@@ -157,18 +193,3 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            for listener in self.servers:
-                for bound in listener.sockets:
-                    host, port = bound.getsockname()[:2]
-                    log.warning("listening on http://%s:%s%s", _bracketed(host), port, MCP_PATH)
-
-
-async def _watch_signals(server: _Server) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        async for _ in signals:
-            server.force_exit = server.should_exit
-            server.should_exit = True

@@ -6,17 +6,18 @@ mcp 2.3 reads standard input in a worker thread that a cancellation cannot inter
 
 import logging
 import os
-import signal
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
 
 from hiera_mcp.deps import Deps, open_deps
+from hiera_mcp.protocol.strict import StrictServer
 from hiera_mcp.server import create_server
 from hiera_mcp.serving.logs import log_to_stderr
+from hiera_mcp.serving.stopping import Stop, exit_after, unwrapped, watch_signals
 from hiera_mcp.settings import Settings
 
 LAST_RESORT_S = 5.0
@@ -30,8 +31,12 @@ async def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output until EOF, SIGINT, SIGTERM, SIGHUP or the end of the parent.
 
     Leaves no process behind. Returns after EOF; after a signal the process ends with status 0.
+
+    Raises:
+        StoreError: the database cannot be opened.
     """
     log_to_stderr()
+    parent = os.getppid()
     stopping = threading.Event()
 
     @asynccontextmanager
@@ -44,36 +49,26 @@ async def serve_stdio(settings: Settings) -> None:
                 sys.stderr.flush()
                 os._exit(0)
 
-    parent = os.getppid()
-    server = create_server(parts)
+    with unwrapped():
+        await _serve(create_server(parts), stopping, parent)
+
+
+async def _serve(server: StrictServer, stopping: threading.Event, parent: int) -> None:
     async with anyio.create_task_group() as group:
 
         def stop(why: str) -> None:
             log.info("stopping: %s", why)
             stopping.set()
-            _exit_later()
+            exit_after(LAST_RESORT_S)
             group.cancel_scope.cancel()
 
-        group.start_soon(_watch_signals, stop)
+        group.start_soon(watch_signals, stop)
         group.start_soon(_watch_parent, parent, stop)
         await server.run_stdio_async()
         group.cancel_scope.cancel()
 
 
-def _exit_later() -> None:
-    timer = threading.Timer(LAST_RESORT_S, os._exit, (1,))
-    timer.daemon = True
-    timer.start()
-
-
-async def _watch_signals(stop: Callable[[str], None]) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        async for number in signals:
-            stop(number.name)
-            return
-
-
-async def _watch_parent(parent: int, stop: Callable[[str], None]) -> None:
+async def _watch_parent(parent: int, stop: Stop) -> None:
     while os.getppid() == parent:
         await anyio.sleep(PARENT_POLL_S)
     stop("the parent process is gone")
