@@ -13,8 +13,8 @@ from typing import Any
 
 from hiera_mcp.sandbox.child import clocks
 from hiera_mcp.sandbox.child.failure import CandidateFailure
-from hiera_mcp.sandbox.child.machine import device_facts
-from hiera_mcp.sandbox.child.measure import CASE, Course, Samples, kernelbench
+from hiera_mcp.sandbox.child.machine import device_facts, select
+from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, contract_id
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch, stopwatch_for
@@ -34,6 +34,7 @@ class Judge:
 
     def __init__(self, device: str) -> None:
         self.device = device
+        select(device)
         self.facts = device_facts(device)
         self._watch = stopwatch_for(device)
         self._reference: Reference | None = None
@@ -139,8 +140,10 @@ class _Evaluation:
             raise ReferenceFailed(f"{e}; a ModelNew cannot be constructed for this task") from e
 
     def _time(self, mutates: bool, prepare_s: float | None) -> tuple[str, str]:
-        protocol = self._order["options"].get("protocol", "hiera")
-        course = Course(self._reference, self._bench, self._watch, self._record, mutates)
+        options = self._order["options"]
+        protocol = options.get("protocol", "hiera")
+        budget_s = float(options.get("rounds_s", BUDGET_S))
+        course = Course(self._reference, self._bench, self._watch, self._record, mutates, budget_s)
         if protocol == "kernelbench":
             eager = self._reference.eager(CASE, course.fresh(0))
             samples, summary = kernelbench(course, self._bench, eager, self._watch), mean_interval
@@ -164,7 +167,7 @@ class _Evaluation:
             "speedup": summary(samples.ratios),
             "pairs": len(samples.ratios),
             "cache": self._watch.cache if protocol == "hiera" else "warm",
-            "warm_candidate": slope.warm,
+            "warm_candidate": clocks.warm_time(self._bench),
             "prepare_seconds": prepare_s,
             "clocks": {"claimed": slope.claimed, "outside": slope.outside, "floor": floor},
             "protocol": protocol,

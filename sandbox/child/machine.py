@@ -16,6 +16,14 @@ def device_facts(device: str) -> dict[str, Any]:
     return {"device_name": name, "torch": version, "driver": _driver(), "cuda": torch.version.cuda}
 
 
+def select(device: str) -> None:
+    """Make a GPU the current one, for everything that names no device."""
+    if device != "cpu":
+        import torch
+
+        torch.cuda.set_device(torch.device(device))
+
+
 def processor_name() -> str:
     """The processor's name as Linux reports it."""
     for line in _text("/proc/cpuinfo").splitlines():

@@ -46,12 +46,14 @@ class Course:
         watch: HostStopwatch | CudaStopwatch,
         record: Record,
         mutates: bool,
+        budget_s: float = BUDGET_S,
     ) -> None:
         self._reference = reference
         self._bench = bench
         self._watch = watch
         self._record = record
         self._mutates = mutates
+        self._budget_s = budget_s
         self._tolerance = reference.contract["tolerance"]
         outputs = range(len(reference.contract["cases"][CASE]["outputs"]))
         self._slack = [record.slack.get((CASE, i), 1.0) for i in outputs]
@@ -67,7 +69,7 @@ class Course:
         self.round(Samples())
         seconds = time.perf_counter() - start
         least = LEAST if seconds < SLOW_ROUND_S else LEAST_WHEN_SLOW
-        rounds = rounds_for(seconds, BUDGET_S, least, MOST)
+        rounds = rounds_for(seconds, self._budget_s, least, MOST)
         for n in range(rounds):
             progress(f"time: round {n + 1} of {rounds}", 0.5 + 0.4 * n / rounds)
             self.round(samples)
@@ -75,10 +77,14 @@ class Course:
 
     def round(self, samples: Samples) -> None:
         """One ABBA round with new inputs in every set."""
-        first, second = self.fresh(0), self.fresh(self._bench.sets - 1)
+        last = self._bench.sets - 1
+        first = self.fresh(0)
+        second = self.fresh(last) if last else first
         expected_first, a1 = self._reference_call(first)
         b1 = self._candidate_call(0, samples)
-        b2 = self._candidate_call(self._bench.sets - 1, samples)
+        if not last:
+            self._bench.poison(CASE, 0)
+        b2 = self._candidate_call(last, samples)
         expected_second, a2 = self._reference_call(second)
         for (_, sample), expected in ((b1, expected_first), (b2, expected_second)):
             self.check(sample, expected)

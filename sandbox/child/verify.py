@@ -80,6 +80,7 @@ class Verifier:
             self._phase(MOVED, ", parameters moved")
             self._reference.restore_parameters(drawn)
             self._bench.set_parameters(drawn)
+        self._others.clear()
         if not self._record.trials:
             raise ReferenceFailed("the reference gives NaN or infinity for all inputs that were tried")
         return seconds
@@ -109,11 +110,11 @@ class Verifier:
             return
         s = n % self._bench.sets
         self._bench.put(case, s, inputs)
-        self._bench.run(case, [s], "each")
-        self._judge(case, s, label, expected, inputs)
+        first = self._call(case, s)
+        self._judge(case, s, label, expected, inputs, first)
         self._record.trials += 1
-        if n == 0 and not self._repeat(case, s):
-            self._judge(case, s, f"{label}, second call", expected, inputs)
+        if n == 0:
+            self._repeat(case, s, label, expected, inputs, first)
 
     def _expected(self, case: int, inputs: list[Any]) -> list[Expected] | None:
         """What each output should be; None when the reference or its oracle is not finite."""
@@ -152,20 +153,30 @@ class Verifier:
             self._record.note(f"no float64 oracle, outputs are compared with the reference itself: {str(e)[:200]}")
             return None
 
-    def _judge(self, case: int, s: int, label: str, expected: list[Expected], inputs: list[Any]) -> None:
+    def _judge(
+        self, case: int, s: int, label: str, expected: list[Expected], inputs: list[Any], outputs: list[Any]
+    ) -> None:
         """Compare all outputs and look for damage; keeps the worst margin."""
         wrong: list[str] = []
         for i, (spec, e) in enumerate(zip(self._contract["cases"][case]["outputs"], expected, strict=True)):
-            output = self._bench.outputs(case, s)[i]
-            error = e.error(output)
+            error = e.error(outputs[i])
             if self._record.worst is None or error > self._record.worst["error"]:
                 self._record.worst = self._margin(case, spec["name"], label, i, e, error, inputs)
             if error > 1:
-                wrong.append(self._describe(case, s, i, label, e, error))
-        damage = self._bench.damage(case, s)
+                wrong.append(self._describe(case, s, i, label, e, outputs[i], error))
+        damage = self._bench.damage(case, s) + self._late_writes(case, s, outputs)
         self._record.findings += damage
         if damage or wrong:
             raise WrongOutput("; ".join(wrong + damage))
+
+    def _late_writes(self, case: int, s: int, outputs: list[Any]) -> list[str]:
+        specs = self._contract["cases"][case]["outputs"]
+        rows = zip(specs, outputs, self._bench.outputs(case, s), strict=True)
+        return [
+            f"output {spec['name']} was still being written after the call had returned"
+            for spec, taken, live in rows
+            if not same_bits(taken, live)
+        ]
 
     def _margin(
         self, case: int, name: str, label: str, i: int, e: Expected, error: float, inputs: list[Any]
@@ -182,13 +193,12 @@ class Verifier:
             "trivial": trivial,
         }
 
-    def _describe(self, case: int, s: int, i: int, label: str, e: Expected, error: float) -> str:
+    def _describe(self, case: int, s: int, i: int, label: str, e: Expected, output: Any, error: float) -> str:
         c = self._contract["cases"][case]
-        output = self._bench.outputs(case, s)[i]
         failed = e.failures(output)
         place: list[int] = failed.nonzero()[0].tolist() if failed.dim() else []
         got, want = output[tuple(place)].item(), e.oracle[tuple(place)].item()
-        unwritten = int((self._bench.unwritten(case, s, i) & failed).sum())
+        unwritten = int((self._bench.unwritten(case, s, i, output) & failed).sum())
         size = "" if e.exact else f", the worst {error:.3g} times its limit"
         never = f"; {unwritten} elements were never written" if unwritten else ""
         return (
@@ -196,14 +206,21 @@ class Verifier:
             f"elements are wrong{size}; the first at {place}: {got:.7g} instead of {want:.7g}{never}"
         )
 
-    def _repeat(self, case: int, s: int) -> bool:
-        """Call again on the same inputs, with other poison: are the bits the same?"""
-        first = [t.clone() for t in self._bench.outputs(case, s)]
-        self._bench.poison(case, s)
+    def _call(self, case: int, s: int) -> list[Any]:
+        """One call; its outputs as they are the moment the runner answers."""
         self._bench.run(case, [s], "each")
-        same = all(same_bits(a, b) for a, b in zip(first, self._bench.outputs(case, s), strict=True))
+        return [t.clone() for t in self._bench.outputs(case, s)]
+
+    def _repeat(
+        self, case: int, s: int, label: str, expected: list[Expected], inputs: list[Any], first: list[Any]
+    ) -> None:
+        """Call again on the same inputs, with other poison: are the bits the same? If not, are they right?"""
+        self._bench.poison(case, s)
+        second = self._call(case, s)
+        same = all(same_bits(a, b) for a, b in zip(first, second, strict=True))
         self._record.deterministic = same and self._record.deterministic is not False
-        return same
+        if not same:
+            self._judge(case, s, f"{label}, second call", expected, inputs, second)
 
 
 def oracle_fits(contract: dict[str, Any], device: str) -> bool:

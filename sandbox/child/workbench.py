@@ -7,6 +7,7 @@ from typing import Any
 from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes
 from hiera_mcp.sandbox.child.compare import as_bits, same_bits
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.machine import free_memory
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost
 
 MAX_WORKSPACE = 16 << 30
@@ -37,7 +38,7 @@ class Workbench:
         self._given: dict[tuple[int, int], list[Any]] = {}
         self._given_params: list[Any] = []
         self._poison: dict[tuple[int, int], list[int]] = {}
-        self.sets = 2
+        self.sets = 2 if buffer_bytes(contract, 2) < free_memory(device) / 4 else 1
         self.has_prepare = False
 
     def load(self, kind: str, interface: dict[str, Any]) -> None:
@@ -49,9 +50,10 @@ class Workbench:
         reply = self._peer.ask({"op": "load", "kind": kind, "interface": interface}, self._load_s)
         self.has_prepare = reply.get("has_prepare") is True
         workspace = self._workspace_bytes(reply.get("workspace"))
+        self._release()
         self._allocate(workspace)
         handles = [a.handle for a in self._arenas]
-        fds = tuple(h.fd for h in handles if h.fd is not None)
+        fds = tuple(h.fd for h in handles)
         message = {"op": "buffers", "arenas": [_message(h) for h in handles], **self._places(workspace)}
         self._peer.ask(message, self._load_s, fds)
 
@@ -132,9 +134,9 @@ class Workbench:
         self._poison[case, s] = patterns
         self._synchronize()
 
-    def unwritten(self, case: int, s: int, output: int) -> Any:
-        """Boolean mask of the elements that still hold the poison."""
-        return as_bits(self.outputs(case, s)[output]) == self._poison[case, s][output]
+    def unwritten(self, case: int, s: int, number: int, output: Any) -> Any:
+        """Boolean mask of the elements of `output` (a copy of output `number`) that still hold the poison."""
+        return as_bits(output) == self._poison[case, s][number]
 
     def run(self, case: int, sets: Sequence[int], mode: str, flush: bool = False) -> tuple[list[float], float]:
         """Let the candidate run: claimed seconds (one per call; one for a whole batch), and seconds outside.
@@ -170,12 +172,26 @@ class Workbench:
         for arena in self._arenas:
             arena.free()
         self._arenas = []
+        self._release()
+
+    def _release(self) -> None:
+        """Give what torch keeps for later back to the device: arenas, and the runner, take theirs from there."""
+        if self._device != "cpu":
+            import torch
+
+            torch.cuda.empty_cache()
 
     def _synchronize(self) -> None:
         if self._device != "cpu":
             import torch
 
             torch.cuda.synchronize()
+
+
+def buffer_bytes(contract: dict[str, Any], sets: int) -> int:
+    """Bytes of all shared inputs and outputs."""
+    tensors = [t for c in contract["cases"] for kind in ("inputs", "outputs") for t in c[kind]]
+    return sets * sum(spec_bytes(t) for t in tensors)
 
 
 def poison_pattern(dtype: str) -> int:
@@ -189,4 +205,4 @@ def poison_pattern(dtype: str) -> int:
 
 
 def _message(handle: Handle) -> dict[str, Any]:
-    return {"bytes": handle.bytes, "writable": handle.writable, "ipc": handle.ipc}
+    return {"bytes": handle.bytes, "writable": handle.writable}

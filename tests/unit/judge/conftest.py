@@ -1,4 +1,7 @@
-"""A driver that starts judge and runner as plain processes, without a launcher or a sandbox, and compiles with g++."""
+"""A driver that starts judge and runner as plain processes, without a launcher or a sandbox, and compiles the candidate.
+
+tests/gpu/test_judge_on_cuda.py loads this file too.
+"""
 
 import os
 import shutil
@@ -26,11 +29,13 @@ from hiera_mcp.model.contract import (
     TensorSpec,
     Tolerance,
 )
+from hiera_mcp.model.space import source_file
 from hiera_mcp.model.work import JudgeReport
 from hiera_mcp.sandbox.child.values import as_list
 from hiera_mcp.sandbox.child.wire import receive, send
 
-FLAGS = ("-O2", "-march=native", "-fopenmp", "-std=c++17", "-shared", "-fPIC")
+GXX = ("g++", "-O2", "-march=native", "-fopenmp", "-std=c++17", "-shared", "-fPIC")
+NVCC = ("nvcc", "-O3", "-arch=native", "-std=c++17", "-shared", "-Xcompiler", "-fPIC")
 
 
 def _dtype(tensor: torch.Tensor) -> Any:
@@ -42,7 +47,7 @@ def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
 
 
 def build_contract(
-    source: str, notes: tuple[str, ...] = (), extra_shapes: tuple[tuple[int, ...], ...] = ()
+    source: str, notes: tuple[str, ...] = (), extra_shapes: tuple[tuple[int, ...], ...] = (), target: str = "cpu"
 ) -> Contract:
     """A contract with the interface that running `source` here shows; further cases give the first input another shape."""
     module: dict[str, Any] = {}
@@ -83,7 +88,7 @@ def build_contract(
     )
     return Contract(
         task=Task(name="test", source=source),
-        target="cpu",
+        target=target,
         precision="float32",
         parameters=parameters,
         cases=tuple(cases),
@@ -115,13 +120,14 @@ def build_contract(
 
 
 class Driver:
-    """One warm judge on cpu, and a fresh runner for each candidate."""
+    """One warm judge, and a fresh runner for each candidate."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, device: str = "cpu") -> None:
         self._root = root
+        self._device = device
         self._count = 0
         self.events: list[dict[str, Any]] = []
-        self._judge, self._sock = _spawn("judge", root)
+        self._judge, self._sock = _spawn("judge", root, device)
         self.ready, _ = receive(self._sock)
 
     def judge(
@@ -143,13 +149,13 @@ class Driver:
             compile_candidate(contract, cpp, box)
         if python is not None:
             (box / "model_new.py").write_text(python)
-        runner, peer = _spawn("runner", box, "--box", str(box))
+        runner, peer = _spawn("runner", box, self._device, "--box", str(box))
         order = {
             "op": "judge",
             "job": f"j{self._count}",
             "contract": contract.model_dump(mode="json"),
             "candidate": {"kind": "python" if python else "c_abi"},
-            "options": {"protocol": "hiera", "call_s": 5.0, "load_s": 30.0, **options},
+            "options": {"protocol": "hiera", "call_s": 5.0, "load_s": 30.0, "rounds_s": 0.2, **options},
         }
         send(self._sock, order, (peer.fileno(),))
         peer.close()
@@ -172,7 +178,7 @@ class Driver:
         assert self._judge.wait(timeout=20) == 0
 
 
-def _spawn(child: str, cwd: Path, *more: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _spawn(child: str, cwd: Path, device: str, *more: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
     ours, theirs = socket.socketpair()
     argv = [
         sys.executable,
@@ -190,11 +196,13 @@ def _spawn(child: str, cwd: Path, *more: str) -> tuple[subprocess.Popen[bytes], 
     return process, ours
 
 
-def compile_candidate(contract: Contract, cpp: str, box: Path) -> None:
-    for name, text in {**render_files(contract), "cpu_source.cpp": cpp}.items():
+def compile_candidate(contract: Contract, code: str, box: Path) -> None:
+    source = source_file(contract.target)
+    for name, text in {**render_files(contract), source: code}.items():
         (box / name).write_text(text)
+    compiler = GXX if contract.target == "cpu" else NVCC
     for n in range(len(contract.cases)):
-        command = ["g++", *FLAGS, f"-DHIERA_CASE={n}", "-o", f"case{n}.so", "cpu_source.cpp", "cpp_source.cpp"]
+        command = [*compiler, f"-DHIERA_CASE={n}", "-o", f"case{n}.so", source, "cpp_source.cpp"]
         subprocess.run(command, cwd=box, check=True)
 
 
