@@ -1,6 +1,7 @@
 """Text that is safe inside C source: comments, literals, types. User-chosen strings enter C only through here."""
 
 import math
+import re
 
 from hiera_mcp.model.contract import DType, Scalar, TensorSpec
 from hiera_mcp.model.space import Target, is_cpu
@@ -30,9 +31,9 @@ def comment(text: str) -> str:
     """`text` on one line, fit for a C comment: printable ASCII, no comment end, no line continuation, no trigraph."""
     ascii_text = text.replace("→", "->").replace("×", "x").encode("ascii", "replace").decode()
     line = "".join(c if c.isprintable() else " " for c in ascii_text)
-    for bad, good in (("\\", "/"), ("*/", "* /"), ("/*", "/ *"), ("??", "? ?")):
+    for bad, good in (("\\", "/"), ("*/", "* /"), ("/*", "/ *")):
         line = line.replace(bad, good)
-    return line.rstrip("*") if line.endswith("*") else line
+    return re.sub(r"\?(?=\?)", "? ", line).rstrip("*")
 
 
 def string_literal(text: str) -> str:

@@ -179,7 +179,6 @@ def _consumer(p: TracedParameter) -> str:
     """`Linear fc(in_features=96, out_features=32, bias=True)`; the type and path of a module of the task's own."""
     if not p.module_path:
         return f"{p.module_type}.forward()"
-    head, _, rest = p.module_repr.partition("(")
-    settings = rest.rstrip(")") if head == p.module_type and "(" not in rest.partition(")")[0] else ""
-    plain = bool(settings) and "): " not in p.module_repr
-    return f"{p.module_type} {p.module_path}" + (f"({settings})" if plain else "")
+    whole = p.module_repr.startswith(f"{p.module_type}(") and p.module_repr.endswith(")") and "): " not in p.module_repr
+    settings = p.module_repr.removeprefix(p.module_type) if whole else ""
+    return f"{p.module_type} {p.module_path}{settings}"

@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ def load(path: Path) -> ModuleType:
     Raises:
         Refused: it is not Python, imports what is not there, or raises.
     """
-    source = path.read_text()
+    source = path.read_text(encoding="utf-8")
     try:
         compile(source, path.name, "exec")
     except (SyntaxError, ValueError) as e:
@@ -83,11 +84,11 @@ def call(doing: str, function: Callable[..., Any], *args: Any, todo: str = "") -
 
 
 def _import_refused(doing: str, error: ImportError) -> Refused:
-    name = error.name or str(error)
-    return Refused(
-        f"{doing} failed: cannot import `{name}`{_where(error)}.",
-        "Write the reference with torch and the standard library alone, or install that module beside torch.",
-    )
+    todo = "Write the reference with torch and the standard library alone, or install that module beside torch."
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return Refused(f"{doing} failed: there is no module `{error.name}` to import{_where(error)}.", todo)
+    text = re.sub(r" \([^()]*\)$", "", str(error))  # without the path of the host
+    return Refused(f"{doing} failed: {text}{_where(error)}.", f"Correct the import. {todo}")
 
 
 def describe(error: BaseException) -> str:
@@ -145,9 +146,11 @@ def arguments(module: ModuleType, function: str) -> list[Any]:
 
 def kind_of(value: Any) -> str:
     """`a Tensor`, `an int`, `None`: for messages."""
+    import torch
+
     if value is None:
         return "None"
-    name = type(value).__name__
+    name = "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
     return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 

@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--request", type=Path, default=Path("/box/request.json"))
     parser.add_argument("--result", type=Path, default=Path("/box/result.json"))
     options = parser.parse_args(argv)
-    request = json.loads(options.request.read_text())
+    request = json.loads(options.request.read_text(encoding="utf-8"))
     sys.dont_write_bytecode = True
     try:
         result: dict[str, Any] = {"trace": trace(request, options.result.parent)}
@@ -39,7 +39,7 @@ def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:
         Refused: the reference cannot become a contract.
     """
     path = work / f"{MODULE}.py"
-    path.write_text(request["source"])
+    path.write_text(request["source"], encoding="utf-8")
     precision, limit = str(request["precision"]), int(request["probe_bytes"])
     seen = observe(path, precision, limit)
     inputs, scalars = trace_values.split_arguments(seen.names, seen.args)

@@ -1,0 +1,223 @@
+"""What the tracer learns about good references of many shapes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from hiera_mcp.model.work import Trace
+
+Tracer = Callable[..., Trace]
+TaskText = Callable[..., str]
+
+
+def test_names_shapes_and_types_come_from_forward_and_get_inputs(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(
+        task_text(
+            args="x, index, mask, alpha, mode, nothing=None",
+            inputs="[torch.rand(4, 8), torch.randint(0, 4, (3,)), torch.rand(4, 8) > 0.5, 0.5, 'sum', None]",
+            forward="return alpha * (x * mask)[index], index.int()",
+        )
+    )
+    assert [(t.name, t.shape, t.dtype) for t in traced.inputs] == [
+        ("x", (4, 8), "float32"),
+        ("index", (3,), "int64"),
+        ("mask", (4, 8), "bool"),
+    ]
+    assert [(s.name, s.value) for s in traced.scalars] == [("alpha", 0.5), ("mode", "sum"), ("nothing", None)]
+    assert traced.forward_order == ("x", "index", "mask", "alpha", "mode", "nothing")
+    assert [(t.name, t.shape, t.dtype) for t in traced.outputs] == [
+        ("out0", (3, 8), "float32"),
+        ("out1", (3,), "int32"),
+    ]
+
+
+def test_variadic_arguments_and_names_in_other_alphabets_become_identifiers(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(args="α, *rest", inputs="[torch.rand(2)] * 3", forward="return α + rest[0] * rest[1]"))
+    assert len({t.name for t in traced.inputs}) == 3
+    assert all(t.name.isascii() and t.name.isidentifier() for t in traced.inputs)
+
+
+def test_a_scalar_output_and_a_scalar_tensor_input_have_an_empty_shape(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(inputs="[torch.rand(4), torch.tensor(2.0)]", args="x, s", forward="return (x * s).sum()"))
+    assert traced.inputs[1].shape == ()
+    assert traced.outputs[0].shape == ()
+
+
+def test_parameters_come_with_their_module_and_in_order(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(
+        task_text(
+            init="self.scale = nn.Parameter(torch.ones(8)); self.net = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1d(6))",
+            forward="return self.net(x * self.scale)",
+        )
+    )
+    rows = {p.path: (p.shape, p.buffer, p.module_path, p.module_type) for p in traced.parameters}
+    assert rows["scale"] == ((8,), False, "", "Model")
+    assert rows["net.0.weight"] == ((6, 8), False, "net.0", "Linear")
+    assert rows["net.1.running_var"] == ((6,), True, "net.1", "BatchNorm1d")
+    assert next(iter(rows)) == "scale"
+    assert "mode: train" in traced.notes
+    assert any("batch norm" in n and "train mode" in n for n in traced.notes)
+
+
+def test_a_shared_parameter_appears_once(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.a = nn.Linear(8, 8, bias=False); self.b = nn.Linear(8, 8, bias=False); self.b.weight = self.a.weight"
+    traced = trace(task_text(init=init, forward="return self.b(self.a(x))"))
+    assert [p.path for p in traced.parameters] == ["a.weight"]
+
+
+def test_active_dropout_switches_the_reference_to_eval(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(init="self.d = nn.Dropout(0.2)", forward="return self.d(x)"))
+    assert "mode: eval" in traced.notes
+    assert "mode: train" not in traced.notes
+    assert any("bernoulli" in n for n in traced.notes)
+
+
+def test_inactive_dropout_and_attention_without_dropout_are_not_random(trace: Tracer, task_text: TaskText) -> None:
+    forward = "return F.scaled_dot_product_attention(self.d(x), x, x)"
+    traced = trace(task_text(init="self.d = nn.Dropout(0.0)", inputs="[torch.rand(2, 2, 16, 8)]", forward=forward))
+    assert "mode: train" in traced.notes
+    assert {o.kind for o in traced.operators if not o.is_view} == {"attention"}
+
+
+def test_the_precision_changes_floating_point_tensors_only(trace: Tracer, task_text: TaskText) -> None:
+    source = task_text(
+        init="self.f = nn.Linear(8, 8)",
+        args="x, i",
+        inputs="[torch.rand(4, 8), torch.arange(4)]",
+        forward="return self.f(x)[i]",
+    )
+    traced = trace(source, precision="bfloat16")
+    assert [t.dtype for t in traced.inputs] == ["bfloat16", "int64"]
+    assert {p.dtype for p in traced.parameters} == {"bfloat16"}
+    assert traced.outputs[0].dtype == "bfloat16"
+
+
+def test_matrix_products_are_counted_as_torch_counts_them(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.c = nn.Conv2d(3, 5, 3); self.f = nn.Linear(36, 7)"
+    traced = trace(
+        task_text(init=init, inputs="[torch.rand(2, 3, 8, 8)]", forward="return self.f(self.c(x).flatten(2))")
+    )
+    flops = {o.name: o.flops for o in traced.operators if not o.is_view}
+    assert flops["aten.convolution"] == 2 * 2 * 5 * 6 * 6 * 3 * 3 * 3
+    assert flops["aten.addmm"] == 2 * (2 * 5) * 36 * 7
+
+
+def test_traffic_and_flops_of_an_elementwise_chain_match_a_hand_count(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(inputs="[torch.rand(10, 100)]", forward="return torch.relu(x.t() + 1.0).sum(0)"))
+    ops = {o.name: o for o in traced.operators}
+    assert ops["aten.t"].is_view
+    assert (ops["aten.t"].flops, ops["aten.t"].bytes_read) == (0, 0)
+    assert (ops["aten.add"].bytes_read, ops["aten.add"].bytes_written, ops["aten.add"].flops) == (4000, 4000, 1000)
+    assert (ops["aten.sum"].bytes_read, ops["aten.sum"].bytes_written, ops["aten.sum"].flops) == (4000, 40, 1000)
+
+
+def test_only_what_forward_reads_is_compulsory(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.table = nn.Embedding(1000, 4); self.unused = nn.Linear(8, 8)"
+    traced = trace(
+        task_text(
+            init=init,
+            args="x, i",
+            inputs="[torch.rand(100, 8), torch.arange(5)]",
+            forward="return self.table(i).sum() + x[:10].sum()",
+        )
+    )
+    touched = traced.touched_bytes
+    assert touched is not None
+    assert touched["state.table.weight"] == 5 * 4 * 4
+    assert touched["state.unused.weight"] == 0
+    assert touched["inputs.x"] == 10 * 8 * 4
+    assert touched["inputs.i"] == 5 * 8
+
+
+def test_expanded_inputs_are_read_once(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(inputs="[torch.rand(4, 1).expand(4, 100)]", forward="return x * 2"))
+    assert traced.operators[0].bytes_read == 16
+    assert any(n.startswith("layout:") and "x" in n for n in traced.notes)
+
+
+def test_writes_to_inputs_and_state_are_noted(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.register_buffer('count', torch.zeros(1))"
+    traced = trace(task_text(init=init, forward="x.mul_(2); self.count += 1; return x + 1"))
+    assert any(n.startswith("in place:") and "(x)" in n for n in traced.notes)
+    assert any(n.startswith("updates:") and "count" in n for n in traced.notes)
+
+
+def test_a_plain_tensor_attribute_that_forward_reads_is_state(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.table = torch.rand(8); self.spare = torch.rand(9)"
+    traced = trace(task_text(init=init, forward="return x * self.table"))
+    assert [(p.path, p.shape, p.buffer) for p in traced.parameters] == [("table", (8,), True)]
+
+
+def test_a_tensor_that_is_neither_argument_nor_state_is_noted(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(head="TABLE = torch.rand(8)", forward="return x * TABLE"))
+    assert any(n.startswith("captured:") and "[8] float32" in n for n in traced.notes)
+
+
+def test_a_constructor_that_needs_values_is_run_for_real(trace: Tracer, task_text: TaskText) -> None:
+    init = "n = int(torch.linspace(0, 6, 3)[1].item()); self.f = nn.Linear(8, n)"
+    traced = trace(task_text(init=init, forward="return self.f(x)"))
+    assert traced.outputs[0].shape == (4, 3)
+    assert any(n.startswith("data-dependent:") for n in traced.notes)
+
+
+def test_a_forward_that_needs_values_is_run_for_real(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(forward="return x * 2 if x.sum().item() > 0 else x"))
+    assert any(n.startswith("data-dependent:") for n in traced.notes)
+    assert "aten.mul" in {o.name for o in traced.operators}
+
+
+def test_a_recurrent_layer_is_seen_as_its_matrix_products(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(
+        task_text(
+            init="self.r = nn.LSTM(8, 16)",
+            inputs="[torch.rand(5, 2, 8)]",
+            forward="return self.r(x)[0]",
+        )
+    )
+    products = sum(o.flops for o in traced.operators if o.kind == "gemm")
+    assert products == 2 * 5 * 2 * 4 * 16 * (8 + 16)
+
+
+@pytest.mark.parametrize(
+    ("forward", "passing"),
+    [
+        ("return torch.relu(x - 5)", {"zeros", "constant", "other_inputs"}),
+        ("return torch.relu(x)", {"input_echo"}),
+        ("return torch.ones_like(x) + 1e-9 * x", {"constant", "other_inputs"}),
+        ("return torch.softmax(x, -1)", set[str]()),
+        ("return 1e-9 * x", set[str]()),
+    ],
+)
+def test_outputs_that_did_no_work_are_found_out(
+    trace: Tracer, task_text: TaskText, forward: str, passing: set[str]
+) -> None:
+    traced = trace(task_text(forward=forward, inputs="[torch.rand(64, 32)]"))
+    assert traced.trivial_outputs is not None
+    assert {name for name, passes in traced.trivial_outputs.items() if passes} == passing
+
+
+def test_an_output_that_is_only_rounding_noise_lets_zeros_pass(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(
+        task_text(
+            init="self.n = nn.LayerNorm(4096)", inputs="[torch.rand(64, 4096)]", forward="return self.n(x).mean(1)"
+        )
+    )
+    assert traced.trivial_outputs is not None and traced.trivial_outputs["zeros"]
+
+
+def test_state_between_calls_is_reported(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.register_buffer('h', torch.zeros(4, 8))"
+    traced = trace(task_text(init=init, forward="self.h = self.h + x; return self.h * 1.0"))
+    assert "state:" in traced.probe_reason
+
+
+def test_a_task_above_the_probe_limit_is_not_probed(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(inputs="[torch.rand(1024, 1024)]", forward="return x + 1"), probe_bytes=1 << 20)
+    assert traced.trivial_outputs is None
+    assert "0.00839 GB" in traced.probe_reason
+
+
+def test_the_rates_of_this_host_are_positive(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text())
+    assert traced.copy_bandwidth > 1e8
+    assert traced.peak_flops > 1e8
