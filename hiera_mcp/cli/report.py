@@ -1,10 +1,12 @@
 """A run on the screen: decisions as they are taken, a table per round, and what came of it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hiera_mcp.cli.output import ProgressLine, duration, ratio, table, wrapped
 from hiera_mcp.client.events import ContractBuilt, Decided, Evaluated, Event, Progress, RunStarted
 from hiera_mcp.client.report import CandidateRow, ContractView, DecisionRow, RunReport, RunView
+from hiera_mcp.settings import from_environment
 
 HEAD = ("candidate", "status", "time", "speed-up [95 %]", "margin")
 
@@ -91,7 +93,10 @@ def best_lines(best: CandidateRow | None) -> list[str]:
 
 
 def where_lines(run: RunView) -> list[str]:
-    return [f"Trajectory: hiera-mcp runs {run.run_id}   (SQLite: {run.database})"]
+    """Where the trajectory is; the command repeats a data folder that is not the default one."""
+    folder = Path(run.database).parent
+    flag = "" if folder == from_environment().data_dir else f" --data-dir {folder}"
+    return [f"Trajectory in {run.database}: hiera-mcp runs {run.run_id}{flag}"]
 
 
 def closing(report: RunReport) -> list[str]:
