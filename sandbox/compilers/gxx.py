@@ -27,12 +27,11 @@ def find(target: Target) -> Tool:
 
 @lru_cache(maxsize=1)
 def host_compiler() -> Tool:
-    path = shutil.which("g++")
-    if path is None:
+    program = _program()
+    if program is None:
         raise ToolchainError(
             "g++ was not found.", todo="Install it (Debian, Ubuntu: `apt install g++`) and start the server again."
         )
-    program = Path(path).resolve()
     return Tool(
         name="g++",
         program=program,
@@ -56,6 +55,12 @@ def command(tool: Tool, job: Job) -> tuple[str, ...]:
         *LINK_FLAGS,
         *links,
     )
+
+
+def _program() -> Path | None:
+    """The real g++: what lies on the PATH may be a link to a wrapper such as ccache, which needs its link's name."""
+    found = [Path(path).resolve() for path in (shutil.which("g++"), "/usr/bin/g++") if path and Path(path).exists()]
+    return next((path for path in found if "g++" in path.name), None)
 
 
 def _no_kernels(log: str) -> tuple[KernelResources, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hiera_mcp.model.evaluation import KernelResources
-from hiera_mcp.model.space import Target, architecture, is_cpu
+from hiera_mcp.model.space import architecture, is_cpu
 from hiera_mcp.sandbox.compilers.base import Job, Tool
 from hiera_mcp.sandbox.compilers.cache import read_artefact
 from hiera_mcp.sandbox.compilers.instructions import forbidden_instructions, host_mix, sass_mix
@@ -26,11 +26,8 @@ _SECONDS = 60.0
 _MOST_NAMES = 200
 
 
-def disassembler(target: Target, toolkit: Path | None) -> Path | None:
-    """cuobjdump with nvdisasm beside it, from the toolkit, the PATH, or a wheel; on cpu objdump."""
-    if is_cpu(target):
-        path = shutil.which("objdump")
-        return Path(path) if path else None
+def cuobjdump(toolkit: Path | None) -> Path | None:
+    """cuobjdump with nvdisasm beside it, from the toolkit, the PATH, or a wheel."""
     site = Path(sysconfig.get_paths()["purelib"])
     found = shutil.which("cuobjdump")
     candidates = [
@@ -51,20 +48,29 @@ class Insight:
     """Instructions of the host code that enter the kernel directly."""
 
 
-async def look_into(isolation: Isolation, tool: Tool, job: Job, work: Path, limits: BoxLimits) -> Insight:
-    """Disassemble one built case. What a tool that is missing or gives up would have shown stays empty."""
-    host_tool = shutil.which("objdump")
-    host = (
-        await _listing(isolation, Path(host_tool), ("-d", "--no-show-raw-insn", job.output), work, limits)
-        if host_tool
-        else ""
-    )
-    if is_cpu(job.target):
-        return Insight(host_mix(host), forbidden_instructions(host))
-    program = disassembler(job.target, tool.toolkit)
+NOTHING_SEEN = Insight({}, ())
+
+
+async def look_into(isolation: Isolation, tool: Tool, jobs: tuple[Job, ...], work: Path, limits: BoxLimits) -> Insight:
+    """Disassemble the built cases: the host code of all, the instruction mix of the first. What a tool that is missing
+    or gives up would have shown stays empty."""
+    listings = [await _host_listing(isolation, job, work, limits) for job in jobs]
+    forbidden = tuple(dict.fromkeys(name for listing in listings for name in forbidden_instructions(listing)))
+    if is_cpu(jobs[0].target):
+        return Insight(host_mix(listings[0]), forbidden)
+    return Insight(sass_mix(await _sass_listing(isolation, tool, jobs[0], work, limits)), forbidden)
+
+
+async def _host_listing(isolation: Isolation, job: Job, work: Path, limits: BoxLimits) -> str:
+    program = shutil.which("objdump")
+    arguments = ("-d", "--no-show-raw-insn", job.output)
+    return await _listing(isolation, Path(program), arguments, work, limits) if program else ""
+
+
+async def _sass_listing(isolation: Isolation, tool: Tool, job: Job, work: Path, limits: BoxLimits) -> str:
+    program = cuobjdump(tool.toolkit)
     arguments = ("-sass", "-arch", architecture(job.target), job.output)
-    sass = await _listing(isolation, program, arguments, work, limits) if program else ""
-    return Insight(sass_mix(sass), forbidden_instructions(host))
+    return await _listing(isolation, program, arguments, work, limits) if program else ""
 
 
 async def _listing(

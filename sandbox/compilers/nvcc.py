@@ -5,7 +5,6 @@ statistics.
 """
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,6 +15,7 @@ from hiera_mcp.model.evaluation import KernelResources
 from hiera_mcp.model.space import Target, architecture, is_cpu
 from hiera_mcp.sandbox.compilers.base import Compiler, Job, Tool, library_flags, version_line
 from hiera_mcp.sandbox.compilers.gxx import LINK_FLAGS, host_compiler
+from hiera_mcp.sandbox.isolation.binds import find_tool as find_program
 from hiera_mcp.sandbox.libraries import toolkit_lib
 
 FLAGS = (
@@ -33,7 +33,7 @@ FLAGS = (
     *("-DNVTX_DISABLE", "-DCCCL_DISABLE_NVTX"),
 )
 """NVTX ranges in CUB and Thrust are off: they would load a profiler's library by dlopen, which no space allows."""
-_WHERE = ("/usr/local/cuda/bin/nvcc", "/opt/cuda/bin/nvcc", "/usr/lib/nvidia-cuda-toolkit/bin/nvcc")
+_WHERE = ("/opt/cuda/bin/nvcc", "/usr/lib/nvidia-cuda-toolkit/bin/nvcc")
 
 
 def find(target: Target) -> Tool:
@@ -135,7 +135,7 @@ def _resources(name: str, line: str, used: re.Match[str], frame: re.Match[str] |
 
 @lru_cache(maxsize=1)
 def _nvcc() -> Tool:
-    for path in filter(None, (shutil.which("nvcc"), *_WHERE)):
+    for path in filter(None, (find_program("nvcc"), *_WHERE)):
         toolkit = _toolkit_of(Path(path))
         if toolkit is not None:
             program = toolkit / "bin" / "nvcc"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hiera_mcp.sandbox.compilers.build import Built, find_tool
+from hiera_mcp.sandbox.elf import read
 from hiera_mcp.sandbox.libraries import Place, find, installed, known
 
 Compile = Callable[..., Awaitable[Built]]
@@ -149,6 +150,18 @@ async def test_a_header_that_is_named_by_its_full_path_is_seen_for_what_it_is(
     header = (tool.toolkit / "include" / "library_types.h").resolve()
     built = await compile_candidate("cpu", {"cpu_source.cpp": f'#include "{header}"\n{cpu_source}'})
     assert _said(built) == {("include", "library_types.h", "cpp_libraries")}
+
+
+async def test_an_installed_blas_is_linked_where_libraries_are_allowed(
+    compile_candidate: Compile, cpu_source: str
+) -> None:
+    if "blas" not in {library.name for library in installed("cpu")}:
+        pytest.skip("no BLAS with headers is installed (pip install scipy-openblas32)")
+    source = "#include <cblas.h>\n" + cpu_source.replace("return 0;", "return (int)cblas_sdot(1, in->x, 1, in->x, 1);")
+    inside = await compile_candidate("cpu", {"cpu_source.cpp": source}, 1)
+    assert inside.build.ok and inside.findings == ()
+    unused = await compile_candidate("cpu", {"cpu_source.cpp": cpu_source}, 1)
+    assert "blas" not in str(read((unused.folder / "case0.so").read_bytes()).needed)
 
 
 def test_a_library_is_found_where_only_versioned_files_exist(tmp_path: Path) -> None:
