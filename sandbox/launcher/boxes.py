@@ -52,7 +52,7 @@ def runner(work: Path, fd: int, device: str, limits: Limits, toolkit: bool) -> B
         toolkit: show it the compilers, for a ModelNew that builds an extension itself.
     """
     return BoxSpec(
-        argv=child_argv("runner", "--fd", str(fd), "--device", device),
+        argv=child_argv("runner", "--fd", str(fd), "--device", device, "--box", BOX),
         work=work,
         limits=BoxLimits(
             memory_bytes=limits.memory_bytes,

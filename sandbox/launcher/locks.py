@@ -1,8 +1,8 @@
 """One lock per device, shared by all servers of the host, so that no measurement disturbs another.
 
 A device is measured under an exclusive lock. What loads the processors without measuring (compiling, say) shares the
-lock of `cpu`. Every taker first passes a gate, so that a server with a long queue cannot starve the others: it has to
-pass the gate again, where they wait.
+lock of `cpu`. Every taker first passes a gate, and of each server only one stands there, while none of its own measures:
+so a server with a long queue cannot starve the others.
 """
 
 import asyncio
@@ -36,24 +36,33 @@ class DeviceLocks:
     @contextlib.asynccontextmanager
     async def measuring(self, device: str, notify: Notify) -> AsyncGenerator[None]:
         """Hold `device` alone. Progress says that it waits, when it waits."""
-        async with self._holding(device, fcntl.LOCK_EX, notify):
-            yield
+        async with self._turn(device, notify):
+            with contextlib.ExitStack() as held:
+                await self._enter(held, device, fcntl.LOCK_EX, notify)
+                yield
 
     @contextlib.asynccontextmanager
     async def loading(self, notify: Notify) -> AsyncGenerator[None]:
         """Load the processors beside others that do, while nobody measures on them."""
-        async with self._holding("cpu", fcntl.LOCK_SH, notify):
+        with contextlib.ExitStack() as held:
+            async with self._turn("cpu", notify):
+                await self._enter(held, "cpu", fcntl.LOCK_SH, notify)
             yield
 
     @contextlib.asynccontextmanager
-    async def _holding(self, device: str, how: int, notify: Notify) -> AsyncGenerator[None]:
-        name = device.replace(":", "")
-        with contextlib.ExitStack() as stack:
-            async with self._turns.setdefault(device, asyncio.Lock()):
-                with contextlib.ExitStack() as gate:
-                    await _take(self._open(gate, f"hiera-{name}.gate"), fcntl.LOCK_EX, device, notify)
-                    await _take(self._open(stack, f"hiera-{name}.lock"), how, device, notify)
+    async def _turn(self, device: str, notify: Notify) -> AsyncGenerator[None]:
+        """The requests of this launcher, in their order: one of them at the gate, and none while another measures."""
+        turn = self._turns.setdefault(device, asyncio.Lock())
+        if turn.locked():
+            await notify(_waiting(device), None)
+        async with turn:
             yield
+
+    async def _enter(self, held: contextlib.ExitStack, device: str, how: int, notify: Notify) -> None:
+        name = device.replace(":", "")
+        with contextlib.ExitStack() as gate:
+            await _take(self._open(gate, f"hiera-{name}.gate"), fcntl.LOCK_EX, device, notify)
+            await _take(self._open(held, f"hiera-{name}.lock"), how, device, notify)
 
     def _open(self, stack: contextlib.ExitStack, name: str) -> int:
         fd = open_shared(self._folder / name)
@@ -93,7 +102,7 @@ async def _take(fd: int, how: int, device: str, notify: Notify) -> None:
     waited = 0.0
     while not _try(fd, how):
         if waited % TELL_S < POLL_S:
-            await notify(f"waiting for the device {device}: another evaluation is using it", None)
+            await notify(_waiting(device), None)
         await asyncio.sleep(POLL_S)
         waited += POLL_S
 
@@ -104,3 +113,7 @@ def _try(fd: int, how: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def _waiting(device: str) -> str:
+    return f"waiting for the device {device}: other work is using it"

@@ -3,10 +3,11 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+
+from hiera_mcp.sandbox.isolation.folders import discard
 
 PREFIX = "hiera-work-"
 FRESH = ".hiera-work-new-"
@@ -57,8 +58,9 @@ class WorkRoot:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder that a box has written. Links are not followed; what cannot be removed is left to the next start."""
-    shutil.rmtree(path, ignore_errors=True)
+    """Remove a folder in which a box could write, whatever it left there; what resists is left to the next start."""
+    with contextlib.suppress(OSError):
+        discard(path)
 
 
 def remove_stale(parent: Path) -> None:

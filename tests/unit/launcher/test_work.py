@@ -45,3 +45,13 @@ def test_the_root_of_a_dead_launcher_is_removed_at_the_next_start_and_that_of_a_
 def test_other_users_may_pass_through_a_root_and_cannot_list_it(tmp_path: Path):
     root = WorkRoot.create(tmp_path)
     assert root.path.stat().st_mode & 0o777 == 0o711
+
+
+def test_a_tree_too_deep_for_recursion_and_folders_without_permissions_are_removed(tmp_path: Path):
+    root = WorkRoot.create(tmp_path)
+    with root.folder("job") as folder:
+        script = "import os\nfor _ in range(1200):\n    os.mkdir('d')\n    os.chdir('d')\n"
+        subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
+        (folder / "closed" / "inner").mkdir(parents=True)
+        (folder / "closed").chmod(0)
+    assert not folder.exists()

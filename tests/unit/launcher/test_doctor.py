@@ -1,0 +1,68 @@
+"""The doctor says what works, what does not, and what to install."""
+
+import pytest
+
+from hiera_mcp.sandbox.devices import GpuDevice
+from hiera_mcp.sandbox.doctor import assemble, library_version, parse_version, tool_version
+
+H200 = GpuDevice(0, "NVIDIA H200", (9, 0), 143771, "580.65.06")
+ALL = {"g++": "12.2.0", "nvcc": "13.0.88", "bwrap": "0.8.0", "ncu": "2025.3", "cuobjdump": "13.0", "torch": "2.13.0"}
+TOOLS = {**ALL, "cupy": "14.0"}
+ARCHITECTURES = ("sm_80", "sm_90", "sm_90a")
+
+
+def test_a_complete_host_runs_all_targets_of_its_gpu_and_needs_no_advice():
+    report = assemble((), "bubblewrap", (H200,), TOOLS, ARCHITECTURES)
+    assert {t.target: (t.compiles, t.runs, t.reason) for t in report.targets} == dict.fromkeys(
+        ("cpu", "cuda:sm_80", "cuda:sm_90a"), (True, True, "")
+    )
+    assert report.advice == ()
+    assert report.gpus == ("cuda:0: NVIDIA H200, compute capability 9.0, 143771 MiB, driver 580.65.06",)
+
+
+def test_a_missing_compiler_says_what_to_install():
+    tools = {**TOOLS, "g++": "missing: install it, for example `apt install g++`"}
+    report = assemble((), "bubblewrap", (), tools, ARCHITECTURES)
+    cpu = next(t for t in report.targets if t.target == "cpu")
+    assert not cpu.compiles and not cpu.runs and "apt install g++" in cpu.reason
+    assert any("apt install g++" in line for line in report.advice)
+
+
+def test_without_a_gpu_cuda_candidates_are_compiled_and_not_run():
+    report = assemble((), "bubblewrap", (), TOOLS, ARCHITECTURES)
+    cuda = next(t for t in report.targets if t.target == "cuda:sm_90a")
+    assert cuda.compiles and not cuda.runs and "no GPU" in cuda.reason
+
+
+def test_an_nvcc_that_is_too_old_for_a_gpu_says_what_it_knows():
+    b200 = GpuDevice(0, "NVIDIA B200", (10, 0), 183359, "580.65.06")
+    report = assemble((), "bubblewrap", (b200,), TOOLS, ARCHITECTURES)
+    own = next(t for t in report.targets if t.target == "cuda:sm_100a")
+    assert not own.compiles and "sm_80, sm_90, sm_90a" in own.reason
+
+
+def test_without_isolation_nothing_runs_and_the_first_advice_says_so():
+    report = assemble((), None, (), TOOLS, ARCHITECTURES)
+    assert not any(t.runs or t.compiles for t in report.targets)
+    assert "untrusted" in report.advice[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", "12.2.0"),
+        ("Cuda compilation tools, release 13.0, V13.0.88", "13.0.88"),
+        ("bubblewrap 0.8.0", "0.8.0"),
+        ("no version at all", ""),
+    ],
+)
+def test_versions_are_read_from_what_programs_print(text: str, version: str):
+    assert parse_version(text) == version
+
+
+async def test_a_tool_that_is_installed_answers_with_its_version_and_path():
+    assert (await tool_version("g++")).endswith("g++)") or (await tool_version("g++")).startswith("missing")
+
+
+def test_torch_is_found_without_importing_it():
+    assert library_version("torch")[0].isdigit()
