@@ -123,13 +123,13 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(number, (value, value))
 
 
-def _drop(user: int | None, confined: bool) -> None:
+def _drop(user: int, confined: bool) -> None:
     """Lose root: by another uid, or, where only root can reach the interpreter, by giving up every capability."""
-    if user is not None:
+    if user != os.geteuid():
         os.setgroups([])
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
-    elif confined and os.geteuid() == 0:
+    elif confined and user == 0:
         _drop_capabilities()
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Callable, Iterable
 
 
 def descendants(pid: int) -> list[int]:
@@ -16,9 +17,14 @@ def descendants(pid: int) -> list[int]:
 
 
 def kill_descendants(pid: int) -> int:
-    """Stop, then kill everything below `pid`; returns how many there were. Call it again until it returns 0: a process
-    that forks faster than it is found escapes one round, but not the stopped parent's next."""
+    """Kill everything below `pid`; returns how many processes were found. Call it again until it returns 0.
+
+    Whole process groups go first, because the kernel signals a group at once and no fork escapes; what made groups of its
+    own is stopped before it is killed, so that it cannot fork meanwhile.
+    """
     below = descendants(pid)
+    for group in _groups(below) - _groups([pid, os.getpid()]):
+        _signal(os.killpg, group, signal.SIGKILL)
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for one in below:
             signal_process(one, number)
@@ -27,10 +33,24 @@ def kill_descendants(pid: int) -> int:
 
 def signal_process(pid: int, number: int) -> None:
     """Send a signal to a process that may have ended already."""
+    _signal(os.kill, pid, number)
+
+
+def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
     try:
-        os.kill(pid, number)
+        send(target, number)
     except (ProcessLookupError, PermissionError):
         return  # gone, or its number belongs to somebody else by now
+
+
+def _groups(pids: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    for pid in pids:
+        try:
+            found.add(os.getpgid(pid))
+        except ProcessLookupError:
+            continue
+    return found
 
 
 def children(pid: int) -> list[int]:

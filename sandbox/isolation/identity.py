@@ -11,6 +11,7 @@ from pathlib import Path
 from hiera_mcp.sandbox.isolation.box import BoxSpec
 
 NOBODY = 65534
+_DEPTH = 4
 
 
 def box_user() -> int:
@@ -41,21 +42,33 @@ def can_read(path: Path, uid: int) -> bool:
 
 
 def hand_over(folder: Path, uid: int) -> None:
-    """Make `folder` and all in it belong to `uid`. Never follows a link: the content may be hostile."""
+    """Make `folder` and what was put into it belong to `uid`. Never follows a link, and does not go deeper than this
+    server's own files do: what lies below is a box's work and belongs to it already."""
     if os.geteuid() != 0:
         return
-    for _, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
-        os.fchown(fd, uid, uid)
-        for name in (*folders, *files):
-            _own(name, fd, uid)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    _hand_over(fd, uid, _DEPTH)
 
 
-def _own(name: str, folder_fd: int, uid: int) -> None:
+def _hand_over(fd: int, uid: int, depth: int) -> None:
+    """Closes `fd`."""
     try:
-        if os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_uid != uid:
+        os.fchown(fd, uid, uid)
+        for name in os.listdir(fd):
+            _hand_over_entry(fd, name, uid, depth - 1)
+    finally:
+        os.close(fd)
+
+
+def _hand_over_entry(folder_fd: int, name: str, uid: int, depth: int) -> None:
+    try:
+        entry = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+        if stat.S_ISDIR(entry.st_mode) and depth:
+            _hand_over(os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder_fd), uid, depth)
+        elif entry.st_uid != uid:
             os.chown(name, uid, uid, dir_fd=folder_fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return  # another box that shares the folder removed it meanwhile
+    except (FileNotFoundError, NotADirectoryError):
+        return  # another box that shares the folder removed or replaced it meanwhile
 
 
 def _may_enter(folder: Path, uid: int) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import hiera_mcp
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxSpec, Command
+from hiera_mcp.sandbox.isolation.identity import box_user, hand_over, hidden_paths
 from hiera_mcp.sandbox.isolation.limits import process_backstop, resource_limits
 
 TMP = ".tmp"
@@ -33,8 +34,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 class Jail:
     """How much the jail program shall do."""
 
-    user: int | None
-    """The uid to change to; None: stay."""
+    user: int
+    """The uid to run as."""
     confined: bool
     """Landlock and seccomp."""
 
@@ -45,6 +46,20 @@ class Placed:
 
     spec: BoxSpec
     readable: tuple[str, ...]
+
+
+def jail_user(spec: BoxSpec) -> int:
+    """The host uid of the box. Root remains where nobody else can reach what the box needs; under Landlock it loses its
+    capabilities then, and the probes refuse it all the same."""
+    user = box_user()
+    return os.geteuid() if hidden_paths(spec, user) else user
+
+
+def prepare_folder(spec: BoxSpec) -> None:
+    """Make the private /tmp and hand the work folder over."""
+    if spec.writable:
+        (spec.work / TMP).mkdir(exist_ok=True)
+    hand_over(spec.work, jail_user(spec))
 
 
 def place(spec: BoxSpec) -> Placed:

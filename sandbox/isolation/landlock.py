@@ -4,12 +4,9 @@ It confines files, sockets, signals and tracing, but shares the host's process l
 file under another path. Work on the processor only: libcuda does not start under it (error 304).
 """
 
-import os
-
 from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.sandbox.isolation.box import BoxSpec, Command
-from hiera_mcp.sandbox.isolation.identity import box_user, hand_over, hidden_paths
-from hiera_mcp.sandbox.isolation.jailed import TMP, Jail, jail_command, place
+from hiera_mcp.sandbox.isolation.jailed import Jail, jail_command, jail_user, place, prepare_folder
 
 
 class Landlock:
@@ -18,9 +15,7 @@ class Landlock:
     name = "landlock"
 
     def prepare(self, spec: BoxSpec) -> None:
-        if spec.writable:
-            (spec.work / TMP).mkdir(exist_ok=True)
-        hand_over(spec.work, _user(spec))
+        prepare_folder(spec)
 
     def command(self, spec: BoxSpec) -> Command:
         """The command line for a box.
@@ -30,11 +25,4 @@ class Landlock:
         """
         if spec.gpu is not None:
             raise NoIsolationError("CUDA does not start under Landlock.", todo="Install bubblewrap on this GPU host.")
-        user = _user(spec)
-        return jail_command(place(spec), Jail(user=user if user != os.geteuid() else None, confined=True))
-
-
-def _user(spec: BoxSpec) -> int:
-    """Root remains, without a capability, where nobody else can reach what the box needs; the probes then refuse it."""
-    user = box_user()
-    return os.geteuid() if hidden_paths(spec, user) else user
+        return jail_command(place(spec), Jail(jail_user(spec), confined=True))

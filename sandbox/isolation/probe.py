@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
 import statistics
 import subprocess
@@ -21,6 +20,7 @@ from hiera_mcp.model.work import IsolationReport, Probe
 from hiera_mcp.sandbox.isolation import binds
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
+from hiera_mcp.sandbox.isolation.folders import discard
 from hiera_mcp.sandbox.isolation.identity import box_user
 from hiera_mcp.sandbox.isolation.landlock import Landlock
 from hiera_mcp.sandbox.isolation.process import run
@@ -124,7 +124,7 @@ def _folder() -> Generator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        discard(folder)
 
 
 @dataclass(frozen=True)

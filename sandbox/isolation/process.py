@@ -131,7 +131,9 @@ class BoxProcess:
             await self._until_exit()
             self._seconds = time.monotonic() - self._started
             await self._until_gone()
-        except BaseException:  # whatever it is (the event loop is closing, the work folder vanished): leave nothing behind
+        except (
+            BaseException
+        ):  # whatever it is (the event loop is closing, the work folder vanished): leave nothing behind
             self._kill_now()
             raise
         finally:

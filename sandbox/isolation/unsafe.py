@@ -5,16 +5,16 @@ this server's environment.
 """
 
 from hiera_mcp.sandbox.isolation.box import BoxSpec, Command
-from hiera_mcp.sandbox.isolation.jailed import Jail, jail_command, place
+from hiera_mcp.sandbox.isolation.jailed import Jail, jail_command, jail_user, place, prepare_folder
 
 
 class Unsafe:
-    """rlimits and a supervisor, nothing else."""
+    """rlimits and a supervisor, nothing else. Where root starts it, still another user: root has no process limit."""
 
     name = "unsafe"
 
     def prepare(self, spec: BoxSpec) -> None:
-        """The box runs as the present user, who owns the folder already."""
+        prepare_folder(spec)
 
     def command(self, spec: BoxSpec) -> Command:
-        return jail_command(place(spec), Jail(user=None, confined=False))
+        return jail_command(place(spec), Jail(jail_user(spec), confined=False))

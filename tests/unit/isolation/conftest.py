@@ -14,6 +14,7 @@ import pytest
 from hiera_mcp.sandbox.isolation import binds
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation, Outcome
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
+from hiera_mcp.sandbox.isolation.folders import discard
 from hiera_mcp.sandbox.isolation.process import run
 from hiera_mcp.sandbox.isolation.unsafe import Unsafe
 
@@ -56,7 +57,7 @@ def work() -> Iterator[Path]:
     """Not pytest's tmp_path: that lies in a folder which nobody else may enter."""
     folder = Path(tempfile.mkdtemp(prefix="hiera-test-"))
     yield folder
-    shutil.rmtree(folder)
+    discard(folder)
 
 
 def _bubblewrap() -> Isolation:

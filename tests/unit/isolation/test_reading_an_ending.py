@@ -1,6 +1,7 @@
 """Pure rules: what is printed, how an end is read, which limit is broken, which paths are translated."""
 
 import signal
+import subprocess
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from hiera_mcp.errors import SandboxError
 from hiera_mcp.sandbox.isolation.box import BoxLimits
 from hiera_mcp.sandbox.isolation.ending import Ending, interpret, status_value
+from hiera_mcp.sandbox.isolation.folders import discard
 from hiera_mcp.sandbox.isolation.jailed import translate
 from hiera_mcp.sandbox.isolation.output import HEAD_BYTES, TAIL_BYTES, Output
-from hiera_mcp.sandbox.isolation.usage import Usage, breach
+from hiera_mcp.sandbox.isolation.usage import Usage, breach, folder_bytes
 
 LIMITS = BoxLimits(memory_bytes=1000, disk_bytes=1000, processes=10)
 
@@ -98,3 +100,21 @@ def test_a_limit_is_broken_by_more_than_it(usage, disk, expected):
 )
 def test_paths_of_the_box_are_translated_and_others_are_not(text, expected):
     assert translate(text, {"/box": "/w", "/opt/hiera": "/s/opt/hiera"}) == expected
+
+
+def test_hostile_folders_are_removed_without_following_links(tmp_path):
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").touch()
+    folder = tmp_path / "work"
+    script = f"""
+        mkdir {folder} && cd {folder} && ln -s {precious} link
+        p=$(printf '{"d" * 100}/%.0s' $(seq 30))
+        for i in 1 2 3; do mkdir -p $p && cd $p; done
+        cd {folder}; mkdir shut; touch shut/file; chmod 000 shut
+    """
+    subprocess.run(["sh", "-c", script], check=True)
+    assert folder_bytes(folder, enough=100 << 20) > 100 << 20  # deeper than a path can name: counts as too much
+    discard(folder)
+    assert not folder.exists()
+    assert (precious / "file").exists()
