@@ -80,3 +80,15 @@ def test_the_command_line_runs_the_target_last_and_leaves_the_clocks_alone() -> 
         ("--kernel-name", "regex:relu.*"),
     } <= pairs
     assert ("--log-file", "/box/ncu.csv") in pairs and "gpu__time_duration.sum" in line[line.index("--metrics") + 1]
+
+
+def test_a_real_report_of_an_h200_is_read() -> None:
+    """ncu 2025.3.1 with the command line of `ncu.command`, two launches; columns that we do not ask for are left out."""
+    text = (Path(__file__).parent / "h200_ncu_2025_3.csv").read_text()
+    assert ncu.failure(text) is None
+    relu, tiny = ncu.parse_csv(text)
+    assert (relu.kernel, tiny.kernel) == ("relu(const float4 *, float4 *, int)", "tiny(float *)")
+    assert relu.seconds == pytest.approx(123.008e-6) and tiny.seconds == pytest.approx(1.632e-6)
+    found = {m.name: m.value for m in ncu.metrics((tiny, relu))}
+    assert None not in found.values()
+    assert found["ncu_dram_pct"] == 86.59 and found["ncu_dram_read"] == 268_451_072 and found["ncu_registers"] == 16
