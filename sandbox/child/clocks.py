@@ -15,7 +15,7 @@ MOST_CALLS = 4000
 WARM_CALLS, FEW_CALLS = 11, 4
 RELATIVE, ABSOLUTE_S = 0.10, 1e-6
 """Allowed disagreement of claim and slope (measured on an H200: about 1 %; on a busy 2-core host: a few per cent)."""
-COLD_RELATIVE, COLD_ABSOLUTE_S = 0.25, 200e-6
+COLD_RELATIVE, COLD_ABSOLUTE_S = 0.25, 50e-6
 """Allowed disagreement for one cold call: request and answer cost more, and vary more, with cold caches."""
 BELOW_FLOOR = {"cpu": 0.25, "cuda": 0.5}
 """A cold call faster than this share of the memory floor is not believed. Not 1: outputs may stay in the cache, and an

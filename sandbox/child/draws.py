@@ -57,6 +57,13 @@ _DISTORT: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def vary(tensors: Sequence[Any]) -> list[Any]:
+    """Floating-point values times a factor between 0.9 and 1.1, under a seed of its own: for a task that always draws
+    the same values, so that results cannot be kept from call to call. Signs and zeros stay."""
+    seeded(secret_seed())
+    return [t * t.new_empty(t.shape).uniform_(0.9, 1.1) if t.is_floating_point() else t for t in tensors]
+
+
 def perturb(path: str, tensor: Any, is_buffer: bool) -> Any:
     """A parameter moved away from its default, so that skipping it shows (an affine weight of 1, a bias of 0).
 

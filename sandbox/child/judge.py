@@ -213,7 +213,8 @@ def _serve_one(sock: socket.socket, judge: Judge, order: dict[str, Any], runner:
         send(sock, {"event": "progress", "job": job, "message": message, "fraction": fraction, "stage": stage})
 
     try:
-        report = judge.judge(order, runner, say)
+        with runner:
+            report = judge.judge(order, runner, say)
     except ReferenceFailed as e:
         send(sock, {"event": "failed", "job": job, "error": str(e)})
         return

@@ -63,7 +63,7 @@ class Peer:
         if not isinstance(values, list):
             raise RunnerLost(f"the runner answered `{request['op']}` without `{key}`")
         numbers = cast("list[Any]", values)
-        if len(numbers) != count or not all(_natural(v) for v in numbers):
+        if len(numbers) != count or not all(is_natural(v) for v in numbers):
             raise RunnerLost(f"the runner answered `{request['op']}` without {count} numbers in `{key}`")
         return numbers, seconds
 
@@ -76,5 +76,6 @@ class Peer:
         self._sock.close()
 
 
-def _natural(value: Any) -> bool:
+def is_natural(value: Any) -> bool:
+    """Whether a claim is an integer that is not negative, and of a size that arithmetic can bear."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62

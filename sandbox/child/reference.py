@@ -1,6 +1,7 @@
 """The reference of a contract: its module, its model with drawn parameters, its outputs and its float64 oracle."""
 
 import copy
+import functools
 import hashlib
 import json
 import linecache
@@ -10,7 +11,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded
+from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded, vary
 from hiera_mcp.sandbox.child.values import as_list
 
 FILE = "groundtruth.py"
@@ -80,6 +81,16 @@ class Reference:
         state = self._state()
         return [state[p["path"]].detach() for p in self.contract["parameters"]]
 
+    @functools.cached_property
+    def draws_constants(self) -> bool:
+        """Whether get_inputs() gives the same values under every seed; `draw_inputs` varies them then."""
+        draws: list[list[Any]] = []
+        for _ in range(2):
+            seeded(secret_seed())
+            with self._reported("in get_inputs()"):
+                draws.append([v for v in self._raw_inputs() if isinstance(v, self._torch.Tensor)])
+        return all(self._torch.equal(a, b) for a, b in zip(*draws, strict=True))
+
     def draw_inputs(self, case: int, distribution: str = OWN) -> list[Any]:
         """Input tensors of a case, in its order, under a fresh secret seed, on the device."""
         seeded(secret_seed())
@@ -90,7 +101,7 @@ class Reference:
         if len(tensors) != len(spec["inputs"]):
             raise ReferenceFailed(f"get_inputs() gave {len(tensors)} tensors, the contract has {len(spec['inputs'])}")
         fitted = [self._fit(t, s) for t, s in zip(tensors, spec["inputs"], strict=True)]
-        return distort(distribution, fitted)
+        return distort(distribution, vary(fitted) if self.draws_constants else fitted)
 
     def _fit(self, tensor: Any, spec: dict[str, Any]) -> Any:
         moved = tensor.detach().to(self.device, getattr(self._torch, spec["dtype"]))

@@ -71,6 +71,8 @@ class Verifier:
 
     def verify(self) -> float | None:
         """All trials; returns the seconds that hiera_prepare claims. The parameters are as drawn again afterwards."""
+        if self._reference.draws_constants:
+            self._record.note("get_inputs() always draws the same values; they are varied by up to 10 %")
         drawn = [p.clone() for p in self._reference.parameters()]
         seconds = self._bench.set_parameters(drawn)
         self._phase(AS_DRAWN, "")

@@ -2,13 +2,13 @@
 
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes
 from hiera_mcp.sandbox.child.compare import as_bits, same_bits
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.machine import free_memory
-from hiera_mcp.sandbox.child.peer import Peer, RunnerLost
+from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural
 
 MAX_WORKSPACE = 16 << 30
 _NAN = {"float64": (0x7FF8 << 48, 51), "float32": (0x7FC00000, 22), "float16": (0x7E00, 9), "bfloat16": (0x7FC0, 6)}
@@ -59,9 +59,10 @@ class Workbench:
 
     def _workspace_bytes(self, claimed: Any) -> list[int]:
         cases = len(self._contract["cases"])
-        if not isinstance(claimed, list) or len(claimed) != cases:  # pyright: ignore[reportUnknownArgumentType]
+        claims = cast("list[Any]", claimed) if isinstance(claimed, list) else []
+        if len(claims) != cases:
             raise RunnerLost("the runner answered `load` without the size of the workspace")
-        sizes = [n if isinstance(n, int) and n >= 0 else MAX_WORKSPACE + 1 for n in claimed]  # pyright: ignore[reportUnknownVariableType]
+        sizes: list[int] = [n if is_natural(n) else MAX_WORKSPACE + 1 for n in claims]
         if sum(sizes) > MAX_WORKSPACE:
             raise CandidateFailure(f"hiera_workspace_bytes asks for {max(sizes)} bytes, more than {MAX_WORKSPACE}")
         return sizes
@@ -116,7 +117,7 @@ class Workbench:
         total = 0
         for case in range(len(self._contract["cases"])):
             reply = self._peer.ask({"op": "prepare", "case": case}, self._load_s)
-            total += reply["ns"] if isinstance(reply.get("ns"), int) else 0
+            total += reply["ns"] if is_natural(reply.get("ns")) else 0
         return total / 1e9 if self.has_prepare else None
 
     def put(self, case: int, s: int, inputs: list[Any]) -> None:
@@ -152,6 +153,8 @@ class Workbench:
     def damage(self, case: int, s: int) -> list[str]:
         """What the calls have changed that they must not: guard zones, inputs, parameters."""
         found = [line for arena in self._arenas for line in arena.damaged_guards()]
+        if self._device == "cpu":
+            return found  # inputs and parameters are sealed: the kernel refuses what would be looked for here
         given = self._given.get((case, s), [])
         specs = self._contract["cases"][case]["inputs"]
         for spec, view, value in zip(specs, self.inputs(case, s), given, strict=True):

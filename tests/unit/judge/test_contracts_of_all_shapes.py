@@ -129,3 +129,17 @@ def test_a_reference_that_is_never_finite_is_a_failure_of_the_task(
 ) -> None:
     event = driver.ask(contract_for(SUM.replace("x.sum(dim=-1)", "x.sum(dim=-1) / 0")), SUM_CPP)
     assert event["event"] == "failed" and "NaN or infinity" in event["error"]
+
+
+def test_a_task_that_always_draws_the_same_values_still_gets_new_ones(
+    driver: Any, contract_for: Callable[..., Contract]
+) -> None:
+    contract = contract_for(SUM.replace("torch.rand(32, 128)", "torch.linspace(0, 1, 4096).view(32, 128)"))
+    report = driver.judge(contract, SUM_CPP)
+    assert report.outcome == "passed", report.reason
+    assert any("same values" in n for n in report.verification.notes)
+    kept = SUM_CPP.replace(
+        "double s = 0;", "static double known[32]; double s = 0; if (known[i]) { out->y0[i] = known[i]; continue; }"
+    )
+    report = driver.judge(contract, kept.replace("out->y0[i] = (float)s", "out->y0[i] = known[i] = (float)s"))
+    assert report.outcome == "wrong_output"
