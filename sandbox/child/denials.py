@@ -11,7 +11,6 @@ import ctypes
 import errno
 import json
 import os
-import platform
 import socket
 import sys
 from collections.abc import Callable
@@ -115,7 +114,7 @@ def _connect(family: int, address: Any) -> None:
 
 def _new_user_namespace() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(_UNSHARE.get(platform.machine(), 97), _NEW_USER) != 0:
+    if libc.syscall(_UNSHARE.get(os.uname().machine, 97), _NEW_USER) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
 
 

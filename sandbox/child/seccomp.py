@@ -6,7 +6,6 @@ System call numbers: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm
 import ctypes
 import errno
 import os
-import platform
 import struct
 from collections.abc import Iterable
 
@@ -100,12 +99,12 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
         own_namespaces: False where the box shares the host's network and IPC: then no socket can be made at all
             (connected pairs of stream sockets remain), nor any System V or POSIX IPC object, and other processes'
             limits and priorities are out of reach.
-        machine: `platform.machine()` by default.
+        machine: that of this host by default.
 
     Raises:
         NotImplementedError: no numbers are known for this machine.
     """
-    machine = machine or platform.machine()
+    machine = machine or os.uname().machine
     if machine not in _AUDIT_ARCH:
         raise NotImplementedError(f"no seccomp filter for {machine}; known: {', '.join(_AUDIT_ARCH)}")
     column = 0 if machine == "x86_64" else 1

@@ -108,7 +108,7 @@ def jail_command(placed: Placed, jail: Jail) -> Command:
     if not spec.writable:
         config["readable"] = [*placed.readable, str(spec.work)]
     program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.jail")
-    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent)}
     return Command(
         argv=(*program, json.dumps(config), *spec.argv),
         env=environment,
