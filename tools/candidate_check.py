@@ -21,7 +21,7 @@ from hiera_mcp.tools.base import (
     finish,
     unfinished,
 )
-from hiera_mcp.tools.candidate_rows import first_errors
+from hiera_mcp.tools.candidate_rows import MAX_DIAGNOSTICS, first_errors
 from hiera_mcp.tools.sources import CandidateName, Sources, check_files
 
 
@@ -96,7 +96,7 @@ def _request(store: Store, run_id: str, name: str, sources: dict[str, str]) -> C
 def checked(report: CheckReport) -> Checked:
     """The executor's report as the agent sees it."""
     build = report.build
-    shown = first_errors(build.diagnostics) or build.diagnostics[:5]
+    shown = first_errors(build.diagnostics) or build.diagnostics[:MAX_DIAGNOSTICS]
     return Checked(
         ok=build.ok and not report.space_findings,
         build=BuildView(ok=build.ok, diagnostics=shown, kernels=build.kernels, seconds=build.seconds),

@@ -7,7 +7,10 @@ from hiera_mcp.model.evaluation import Comparison, Diagnostic, Evaluation, NotRu
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.tools.views import CandidateRow
 
-MAX_DIAGNOSTICS = 5
+MAX_DIAGNOSTICS = 3
+MAX_FINDINGS = 8
+MAX_TEXT = 600
+"""Characters of a reason or a message; the whole of it is in the log."""
 
 Outcome = Evaluation | NotRun
 
@@ -41,11 +44,11 @@ def candidate_row(
 
 def _result(outcome: Outcome, contract: Contract) -> dict[str, object]:
     if isinstance(outcome, NotRun):
-        return {"status": "not_run", "reason": outcome.reason}
+        return {"status": "not_run", "reason": shortened(outcome.reason)}
     found = {
         "status": outcome.status,
-        "reason": outcome.reason,
-        "space_findings": outcome.space_findings,
+        "reason": shortened(outcome.reason),
+        "space_findings": outcome.space_findings[:MAX_FINDINGS],
         "diagnostics": first_errors(outcome.build.diagnostics) if outcome.build else (),
         "margin": outcome.verification.worst.error if outcome.verification and outcome.verification.worst else None,
     }
@@ -65,9 +68,13 @@ def _times(outcome: Evaluation, contract: Contract) -> dict[str, object]:
 
 
 def first_errors(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The errors a reader needs first; warnings only when there is no error."""
-    errors = [d for d in diagnostics if d.severity == "error"]
-    return tuple(errors[:MAX_DIAGNOSTICS])
+    """The errors that a reader needs first."""
+    errors = [d for d in diagnostics if d.severity == "error"][:MAX_DIAGNOSTICS]
+    return tuple(d.model_copy(update={"text": shortened(d.text)}) for d in errors)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} … [{len(text) - MAX_TEXT} characters cut]"
 
 
 def rows(

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
-from hiera_mcp.contracts.build import build_contract, cpu_peaks
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from hiera_mcp.contracts.bindings import render_files
+from hiera_mcp.contracts.build import build_contract, cpu_peaks
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.knowledge_base import hardware
@@ -104,6 +104,8 @@ def read_task(source: str | None, path: str | None, name: str | None) -> Task:
 def _read(path: Path) -> str:
     if not path.is_absolute():
         raise RequestError(f"`{path}` is not an absolute path.", todo="Pass the whole path on the server's host.")
+    if path.suffix != ".py":  # errors quote the file, so that nothing else on the host may be named here
+        raise RequestError(f"`{path}` does not end in .py.", todo="A reference is a Python file.")
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block the open
         with os.fdopen(fd, "rb") as file:

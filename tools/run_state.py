@@ -18,6 +18,7 @@ from hiera_mcp.tools.views import CandidateRow, DecisionRow
 
 NOT_EVALUATED = "not_evaluated"
 """Event: the sandbox failed on a candidate; data: candidate_id, reason."""
+CUT_OFF = "Its evaluation was cut off before there was a result."
 RESUBMIT = "Submit the same name and sources again; it takes no further place in the round."
 
 
@@ -102,8 +103,11 @@ class RunState:
         return {i: compare(own, parent) for i, own, parent in pairs if own and parent}
 
     def _pending(self) -> dict[str, str]:
-        unknown = [c.id for c in self.candidates if c.id not in self.outcomes]
-        return {i: f"{self.failures[i]} {RESUBMIT}" for i in unknown if i in self.failures}
+        """Candidates without a result that will not get one by waiting: id → why."""
+        why = dict(self.failures)
+        if not any(job.kind == "evaluate" for job in self.open_jobs):
+            why = dict.fromkeys((c.id for c in self.candidates), CUT_OFF) | why
+        return {i: f"{reason} {RESUBMIT}" for i, reason in why.items() if i not in self.outcomes}
 
 
 def load_run(store: Store, run_id: str) -> RunState:

@@ -4,6 +4,9 @@ from hiera_mcp.settings import Settings
 from hiera_mcp.tools.run_state import RunState
 from hiera_mcp.tools.views import OpenJob, RunView
 
+MAX_ROWS = 24
+"""Candidates shown; clients cut results above about 50,000 characters."""
+
 
 def run_view(state: RunState, settings: Settings) -> RunView:
     """Where the run stands, with the next step."""
@@ -22,7 +25,8 @@ def run_view(state: RunState, settings: Settings) -> RunView:
         direction=run.direction,
         best=by_id.get(state.best_id or ""),
         parents=tuple(by_id[i] for i in state.parent_ids),
-        candidates=rows,
+        candidates=rows[-MAX_ROWS:],
+        earlier_candidates=max(0, len(rows) - MAX_ROWS),
         decisions=state.decision_rows,
         open_jobs=tuple(OpenJob.of(job) for job in state.open_jobs),
         trajectory_uri=f"hiera://runs/{run.id}/trajectory",

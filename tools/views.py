@@ -136,6 +136,9 @@ class RunView(Model):
     parents: tuple[CandidateRow, ...]
     """Candidates worth building on."""
     candidates: tuple[CandidateRow, ...]
+    """The newest ones, in order of submission."""
+    earlier_candidates: int = 0
+    """How many are left out; the trajectory has them all."""
     decisions: tuple[DecisionRow, ...]
     open_jobs: tuple[OpenJob, ...]
     trajectory_uri: str

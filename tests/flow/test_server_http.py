@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import CallToolResult, TextContent
 
 from hiera_mcp.errors import RequestError
 from hiera_mcp.serving.http import BearerAuth, bind, check_exposure, is_loopback, transport_security
@@ -32,7 +33,7 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(folder: Path, *arguments: str, **env: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """A server on a free port; yields the process and http://host:port."""
     argv = [sys.executable, "-m", "hiera_mcp", "serve", "--http", "--port", "0", *arguments]
     environment = dict(os.environ, HIERA_DATA_DIR=str(folder / "data"), XDG_CACHE_HOME=str(folder / "cache"), **env)
@@ -63,6 +64,10 @@ def post(url: str, **headers: str) -> httpx2.Response:
     return httpx2.post(f"{url}/mcp", json=INITIALIZE, headers=ACCEPT | headers)
 
 
+def text_of(result: CallToolResult) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
 @pytest.fixture(scope="module")
 def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server on loopback without a token."""
@@ -85,7 +90,7 @@ async def test_both_eras_of_the_protocol_work_over_http(open_server: str, mode: 
         refused = await client.call_tool("hiera_guide", {"subject": "loop"})
     assert "hiera_candidates_evaluate" in {t.name for t in tools}
     assert guide.structured_content
-    assert "Valid: topic." in refused.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+    assert "Valid: topic." in text_of(refused)
 
 
 async def test_progress_and_a_typed_error_arrive_over_http(open_server: str) -> None:
@@ -98,7 +103,7 @@ async def test_progress_and_a_typed_error_arrive_over_http(open_server: str) -> 
         arguments = {"source": "import no_such_module\n", "target": "cpu"}
         result = await client.call_tool("hiera_contract_build", arguments, progress_callback=hear)
     assert result.is_error
-    assert "no_such_module" in result.content[0].text  # pyright: ignore[reportAttributeAccessIssue]
+    assert "no_such_module" in text_of(result)
     assert any(message.startswith("contract_build") for message in seen)
 
 
@@ -188,7 +193,7 @@ async def test_a_signal_ends_the_server_while_a_client_waits(tmp_path: Path) -> 
             async with Client(f"{url}/mcp") as client:
                 source = "while True:\n    pass\n"
 
-                async def stop(*_: object) -> None:
+                async def stop(progress: float, total: float | None, message: str | None) -> None:
                     process.terminate()
 
                 arguments = {"source": source, "target": "cpu", "wait_s": 300}

@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -84,7 +84,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serving(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def serving(environment: dict[str, str]) -> Generator[subprocess.Popen[bytes]]:
     argv = [sys.executable, "-m", "hiera_mcp", "serve"]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert process.stdin
@@ -114,6 +114,10 @@ def end_of_input(process: subprocess.Popen[bytes]) -> None:
     process.stdin.close()
 
 
+def by(number: signal.Signals) -> Callable[[subprocess.Popen[bytes]], None]:
+    return lambda process: process.send_signal(number)
+
+
 def as_claude_code_does(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGINT)
     for _ in range(20):
@@ -125,10 +129,10 @@ def as_claude_code_does(process: subprocess.Popen[bytes]) -> None:
     "end",
     [
         pytest.param(end_of_input, id="end of input"),
-        pytest.param(lambda p: p.send_signal(signal.SIGINT), id="SIGINT"),
+        pytest.param(by(signal.SIGINT), id="SIGINT"),
         pytest.param(as_claude_code_does, id="SIGINT, then SIGTERM"),
-        pytest.param(lambda p: p.send_signal(signal.SIGTERM), id="SIGTERM"),
-        pytest.param(lambda p: p.send_signal(signal.SIGHUP), id="SIGHUP"),
+        pytest.param(by(signal.SIGTERM), id="SIGTERM"),
+        pytest.param(by(signal.SIGHUP), id="SIGHUP"),
     ],
 )
 def test_a_busy_server_ends_cleanly_and_leaves_no_process(

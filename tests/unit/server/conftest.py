@@ -140,8 +140,8 @@ def compile_error() -> Evaluation:
 class ScriptedExecutor:
     """Does what a candidate's text says: `pass SECONDS`, `broken`, `outside`, `lost`, `bug`, `notrun`, `hang`."""
 
-    started: list[str] = field(default_factory=list)
-    stopped: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list[str])
+    stopped: list[str] = field(default_factory=list[str])
     release: anyio.Event = field(default_factory=anyio.Event)
     """Set it to let `hang` end as passed."""
     doctor_report: DoctorReport = field(

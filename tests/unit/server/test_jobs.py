@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import anyio
@@ -9,6 +10,11 @@ import pytest
 from mcp import MCPError
 
 from hiera_mcp.errors import RequestError
+from hiera_mcp.store import Store
+
+
+def states_of_jobs(run_id: str, store: Store) -> list[str]:
+    return [job.state for job in store.jobs(run_id)]
 
 
 async def until(condition: Any) -> None:
@@ -236,8 +242,8 @@ async def test_a_refused_request_leaves_no_open_job(bench: Any, candidates: Any)
     async with bench.session() as call:
         run = await call("hiera_run_start", contract_id=call.contract_id)
         await call.error("hiera_candidates_evaluate", run_id=run["run_id"], candidates=candidates("pass 1"))
-        jobs = await bench.deps.database(lambda s: s.jobs(run["run_id"]))
-    assert [job.state for job in jobs] == ["failed"]
+        states: list[str] = await bench.deps.database(partial(states_of_jobs, run["run_id"]))
+    assert states == ["failed"]
 
 
 async def test_store_calls_run_off_the_event_loop(bench: Any) -> None:

@@ -166,7 +166,8 @@ def lines(n: int) -> str:
 
 
 def test_pages_join_to_the_whole_text() -> None:
-    text, offset, parts = lines(95), 0, []
+    text, parts = lines(95), list[str]()
+    offset: int | None = 0
     while offset is not None:
         got = page("u", text, offset, 10, None)
         parts.append(got.text)
