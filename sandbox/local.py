@@ -62,7 +62,8 @@ class LocalExecutor:
         return _expect(Trace, await self._ask("trace", request, notify))
 
     async def check(self, request: CheckRequest, notify: Notify) -> CheckReport:
-        return _expect(CheckReport, await self._ask("check", request, notify))
+        only = request.model_dump(mode="json", include=set(CheckRequest.model_fields))  # it may be an EvaluateRequest
+        return _expect(CheckReport, await self._ask("check", only, notify))
 
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
         result = await self._ask("evaluate", request, notify)

@@ -61,6 +61,14 @@ async def test_a_good_candidate_passes_and_names_where_it_ran(executor: LocalExe
     assert result.device.isolation != "none" and result.device.torch
 
 
+async def test_a_check_builds_and_looks_and_takes_an_evaluations_request_as_well(
+    executor: LocalExecutor, request_for: Any
+):
+    report = await executor.check(request_for(**FAST), silent)
+    assert report.build.ok and report.space_findings == ()
+    assert report.device.compiler and "nothing" not in report.build.command
+
+
 async def test_an_endless_loop_is_a_timeout_and_the_next_good_candidate_passes(
     executor: LocalExecutor, request_for: Any, tree: Any, alive: Any
 ):
