@@ -33,19 +33,16 @@ def pick_target(report: DoctorReport, wanted: str | None = None) -> str:
     if found is None:
         raise ToolchainError(f"This host does not know the target {target}.", valid=[t.target for t in report.targets])
     if not found.runs:
-        raise ToolchainError(f"The target {target} does not run on this host: {found.reason}", todo=_advice(report))
+        raise ToolchainError(f"The target {target} does not run on this host: {found.reason.rstrip('.')}.")
     return target
 
 
 def require_isolation(report: DoctorReport) -> None:
     """Nothing runs without isolation."""
     if report.chosen is None:
-        tried = "; ".join(f"{i.backend}: {i.reason}" for i in report.isolation if not i.usable)
-        raise NoIsolationError(f"Candidates cannot be isolated on this host ({tried}).", todo=_advice(report))
-
-
-def _advice(report: DoctorReport) -> str:
-    return " ".join(report.advice)
+        tried = "; ".join(f"{i.backend}: {i.reason.rstrip('.')}" for i in report.isolation if not i.usable)
+        what = f"Candidates cannot be isolated on this host ({tried})."
+        raise NoIsolationError(what, todo=f"bwrap is {report.tools['bwrap']}. `hiera-mcp doctor` says more.")
 
 
 def demo_folder(target: str) -> Path:
