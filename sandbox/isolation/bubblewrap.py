@@ -42,10 +42,12 @@ class Bubblewrap:
         """The command line for a box.
 
         Raises:
-            NoIsolationError: bwrap is not installed.
+            NoIsolationError: bwrap is not installed, or a box with a GPU would have to run as root.
         """
         bwrap = find_bwrap()
         user = _user(spec)
+        if user == 0 and spec.gpu is not None:
+            raise _root_with_gpu(spec)
         staged = stage(spec, hidden_paths(spec, user) if user != os.geteuid() else ())
         filter_fd = memory_file("seccomp", seccomp.program(profiler=spec.profiler))
         status_fd, status_write = os.pipe()
@@ -151,6 +153,15 @@ def _user(spec: BoxSpec) -> int:
     if user == os.geteuid() or can_stage() or not hidden_paths(spec, user):
         return user
     return os.geteuid()
+
+
+def _root_with_gpu(spec: BoxSpec) -> NoIsolationError:
+    """libcuda needs a writable /proc, in which host uid 0 could change the settings of the host's kernel."""
+    hidden = ", ".join(str(path) for path in hidden_paths(spec, NOBODY))
+    return NoIsolationError(
+        f"A box with a GPU cannot run as root, and no other user can reach {hidden}.",
+        todo="Put the interpreter and the data folder where every user may enter (under /opt, say), or allow mounting.",
+    )
 
 
 def _become(user: int) -> tuple[str, ...]:

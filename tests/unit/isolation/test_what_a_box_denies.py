@@ -19,7 +19,16 @@ from hiera_mcp.sandbox.isolation.unsafe import Unsafe
 
 NAMES = (
     *("write_work", "start_process", "socketpair", "read_secret", "write_outside", "write_usr", "read_environment"),
-    *("signal_process", "trace_process", "tcp", "abstract_socket", "path_socket", "user_namespace", "be_root"),
+    *(
+        "signal_process",
+        "trace_process",
+        "tcp",
+        "abstract_socket",
+        "path_socket",
+        "user_namespace",
+        "be_root",
+        "kernel_settings",
+    ),
 )
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changing the user needs root")
@@ -99,6 +108,24 @@ async def test_bubblewrap_that_has_to_stay_root_denies_as_it_must(monkeypatch):
     monkeypatch.setattr(bubblewrap, "can_stage", lambda: False)
     report = await probe.self_check(Bubblewrap())
     assert report.usable, report.reason
+
+
+@needs_bwrap
+@needs_root
+async def test_a_gpu_box_is_never_root(monkeypatch, boxed):
+    """It has a writable /proc, where host uid 0 may change the kernel's settings whatever its capabilities are."""
+    monkeypatch.setattr(bubblewrap, "can_stage", lambda: False)
+    hidden = boxed.work / "private"
+    (hidden / "box").mkdir(parents=True)
+    hidden.chmod(0o700)
+    with pytest.raises(probe.NoIsolationError, match="cannot run as root"):
+        await boxed.shell("true", gpu=0, work=hidden / "box")
+
+
+@needs_bwrap
+async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed):
+    outcome = await boxed.shell("echo x > /proc/sys/kernel/hostname && echo WROTE; id -u", gpu=0)
+    assert "WROTE" not in outcome.output and outcome.ended == "exit"
 
 
 async def test_the_probes_see_that_no_isolation_denies_nothing():
