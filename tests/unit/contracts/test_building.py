@@ -1,6 +1,7 @@
 """From a trace to a contract: names, semantics, features, floor, identity."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ GPU = Peaks(
     flops={"fp32": 2e13, "fp64": 1e13, "fp64_tensor": 2e13, "tf32_tensor": 1.5e14, "bf16_tensor": 3e14},
     basis="round numbers",
 )
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "tasks").glob("*.py"))
 SOURCE = "class Model: ..."
 
 
@@ -222,3 +224,16 @@ def test_quantities_read_well() -> None:
     assert quantity(1.0995e12, "FLOP") == "1.1 TFLOP"
     assert quantity(12, "B") == "12 B"
     assert [duration(t) for t in (2.0, 0.0123, 4.5e-6, 3e-9)] == ["2 s", "12.3 ms", "4.5 µs", "3 ns"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_every_example_becomes_a_contract_that_no_trivial_output_passes(path: Path, contract_of: ContractOf) -> None:
+    contract = contract_of(path.read_text())
+    assert contract.degeneracy.measured, contract.degeneracy.reason
+    assert not contract.degeneracy.degenerate
+    assert contract.features.compulsory_bytes > 1 << 22
+    assert contract.floor.seconds > 0
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 3
