@@ -4,11 +4,9 @@ An interpreter below /root, say, cannot be bound by `nobody`. In a mount namespa
 binds such paths to places that everybody may enter, and only then changes the user.
 """
 
-import atexit
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,6 +14,8 @@ from pathlib import Path
 
 from hiera_mcp.sandbox.isolation.box import BoxSpec
 
+_PLACES = Path("/run/hiera-mcp/mounts")
+"""Only root stages, and only root may write in /run: nobody else can put something there."""
 _SCRIPT = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 125; shift 2; done; shift; exec "$@"'
 
 
@@ -43,23 +43,22 @@ def can_stage() -> bool:
     """Whether this process may make a mount namespace and mount in it; found by doing."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         return False
-    attempt = ["unshare", "--mount", "--", "mount", "--bind", "/usr", str(_mount_point(0, True))]
+    try:
+        place = _mount_point(0, True)
+    except OSError:
+        return False
+    attempt = ["unshare", "--mount", "--", "mount", "--bind", "/usr", str(place)]
     return subprocess.run(attempt, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def _mount_point(number: int, folder: bool) -> Path:
-    """An empty folder or file. All boxes share them, because each mounts in a namespace of its own."""
-    place = _places() / f"{'folder' if folder else 'file'}{number}"
+    """An empty folder or file. All boxes of all servers share them, because each mounts in a namespace of its own."""
+    for above in (_PLACES.parent, _PLACES):
+        above.mkdir(exist_ok=True)
+        above.chmod(0o755)  # whatever the umask is
+    place = _PLACES / f"{'folder' if folder else 'file'}{number}"
     if folder:
         place.mkdir(exist_ok=True)
     else:
         place.touch()
     return place
-
-
-@cache
-def _places() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="hiera-mounts-"))
-    folder.chmod(0o755)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder

@@ -148,3 +148,14 @@ async def test_the_compiler_cannot_be_made_to_read_the_host(boxed):
     outcome = await run(boxed.backend, boxed.spec("g++", "-c", "a.cpp"), 30)
     assert outcome.code == 1
     assert "root:" not in outcome.output
+
+
+async def test_a_strict_umask_of_the_server_does_not_shut_the_box_out(boxed):
+    before = os.umask(0o077)
+    try:
+        hidden = boxed.work / "private" / "box"
+        hidden.mkdir(parents=True)
+        outcome = await run(boxed.backend, boxed.python("print('runs')", work=hidden), 20)
+    finally:
+        os.umask(before)
+    assert outcome.output == "runs\n"
