@@ -68,7 +68,7 @@ def _memory_affinity(view: DirectionView) -> Answer:
 def _reuse_affinity(view: DirectionView) -> Answer:
     contractions = view.number("contraction_share")
     ratio = view.number("fusion_ratio")
-    score = max(3 * contractions, grade(ratio, (1.2, 1.5, 2, 3)))
+    score = max(3 * contractions, grade(ratio, (1.1, 1.25, 1.5, 2)))
     return Answer(
         score,
         f"{contractions:.0%} of the time reuses operands, and operator by operator {ratio:.2g}× the compulsory bytes move.",

@@ -16,6 +16,8 @@ from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, gra
 
 SpaceView = View[Space]
 
+FAR_BELOW_THE_RIDGE = 0.25
+"""Ratio of arithmetic intensity to the ridge."""
 EAGER_CALL_SECONDS = 5e-6
 """Assumed host cost of one eager operator; not measured, and only its order of magnitude matters here."""
 
@@ -34,12 +36,16 @@ def contraction_coverage(view: SpaceView) -> Answer:
     work = grade(share, (0.05, 0.2, 0.5, 0.8))
     wide = view.number("conv_share") + view.number("attention_share") > view.number("gemm_share")
     level = _level(view)
+    if _streams(view):
+        return Answer(
+            4, f"{share:.0%} of the time is in contractions, but far below the ridge: bandwidth decides, not a library."
+        )
     if not _tuned(view):
         missing = ", and no installed library covers them" if level == 1 else ""
         return Answer(
             4 - work, f"{share:.0%} of the reference's time is in contractions, here written by hand{missing}."
         )
-    loss = (1 if wide and work else 0) if level == 1 else (0 if wide else min(work, 1))
+    loss = (1 if wide and work else 0) if level == 1 else (0 if wide else min(work, 2))
     by = "library calls" if level == 1 else "PyTorch's own kernels"
     return Answer(4 - loss, f"{share:.0%} of the reference's time is in contractions; here they are served by {by}.")
 
@@ -73,6 +79,8 @@ def precision_reach(view: SpaceView) -> Answer:
     share = view.number("contraction_share")
     if share < 0.05:
         return Answer(4, "No contraction to speak of: the fast units do not depend on the space.")
+    if _streams(view):
+        return Answer(4, "Far below the ridge: any unit is fast enough.")
     if _tuned(view):
         return Answer(4, "Tuned kernels reach the legal units for the contractions.")
     legal = view.flag("tensor_core_legal")
@@ -120,6 +128,11 @@ SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
         "record_in_run": record_in_run,
     }
 )
+
+
+def _streams(view: SpaceView) -> bool:
+    """Whether the arithmetic is so little that even contractions (depthwise filters, skinny products) only stream."""
+    return view.known("intensity_over_ridge") and view.number("intensity_over_ridge") < FAR_BELOW_THE_RIDGE
 
 
 def _tuned(view: SpaceView) -> bool:

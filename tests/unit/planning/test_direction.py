@@ -24,6 +24,10 @@ FIRST_STEPS: dict[str, tuple[dict[str, Any], Direction]] = {
         {"work": (("elementwise", 1.0, 6),), "fusion": 4},
         Direction.REUSE_PIPELINING,
     ),
+    "a norm written as five operators": (
+        {"work": (("elementwise", 0.6, 4), ("reduction", 0.4, 1)), "fusion": 2.5},
+        Direction.REUSE_PIPELINING,
+    ),
     "a prefix sum": ({"work": (("scan", 1.0, 1),)}, Direction.PARALLELISM),
     "an MLP on a CPU": ({"target": "cpu", "work": GEMM, "intensity": 60}, Direction.TENSOR_CORE_INSTRUCTIONS),
 }

@@ -40,7 +40,7 @@ def test_gates_that_forbid_and_rules_that_ask_are_told_apart(kind: DecisionKind)
 
 @pytest.fixture
 def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> list[Evidence]:
-    """Evidence in which every signal can be read, on both platforms."""
+    """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory."""
     profile = Profile(
         bottleneck="memory",
         summary="s",
@@ -58,8 +58,13 @@ def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> 
             work=work,
             profile=profile,
             tensor_cores=True,
+            intensity=intensity,
         )
-        for target, space in (("cuda:sm_80", Space.CUDA), ("cpu", Space.CPP))
+        for target, space, intensity in (
+            ("cuda:sm_80", Space.CUDA, 600),
+            ("cuda:sm_80", Space.CUDA, 0.25),
+            ("cpu", Space.CPP, 600),
+        )
     ]
 
 

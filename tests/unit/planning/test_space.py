@@ -16,6 +16,7 @@ WORKLOADS: dict[str, tuple[dict[str, Any], str]] = {
         {"work": (("gemm", 1.0, 1),), "intensity": 600, "tensor_cores": True},
         "cuda_libraries",
     ),
+    "a depthwise convolution": ({"work": (("conv", 1.0, 1),), "intensity": 2.2}, "cuda"),
     "one elementwise operator": ({}, "cuda"),
     "a chain of elementwise operators": ({"work": (("elementwise", 1.0, 8),), "fusion": 5}, "cuda"),
     "a chain on a CPU": (
@@ -82,9 +83,9 @@ def test_a_space_far_from_the_floor_scores_below_one_that_is_near(
 def test_a_library_that_does_not_cover_the_work_is_no_reason_for_the_library_space(
     evidence: Callable[..., Evidence],
 ) -> None:
-    work = (("gemm", 1.0, 1),)
-    assert plan_space(evidence(work=work, libraries=["cublas"])).recommended == "cuda_libraries"
-    assert plan_space(evidence(work=work, libraries=["cccl"])).recommended == "cuda_libraries_pytorch"
+    task: dict[str, Any] = {"work": (("gemm", 1.0, 1),), "intensity": 600}
+    assert plan_space(evidence(**task, libraries=["cublas"])).recommended == "cuda_libraries"
+    assert plan_space(evidence(**task, libraries=["cccl"])).recommended == "cuda_libraries_pytorch"
 
 
 def test_pending_and_unrun_candidates_are_no_record(
