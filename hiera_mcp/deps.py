@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from hiera_mcp.jobs import Database, Jobs, open_jobs
+from hiera_mcp.database import Database
+from hiera_mcp.jobs import Jobs, open_jobs
 from hiera_mcp.knowledge_base.index import KnowledgeBase
 from hiera_mcp.sandbox.executor import Executor
 from hiera_mcp.sandbox.local import LocalExecutor

@@ -11,20 +11,19 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TypeVar, cast
+from typing import cast
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 from pydantic import JsonValue
 
+from hiera_mcp.database import Database
 from hiera_mcp.errors import HieraError, LostError, RequestError
 from hiera_mcp.model.run import Job, JobState
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import Store
 from hiera_mcp.store.jobs import JobKind
 
-T = TypeVar("T")
 Subjects = Sequence[str]
 """Ids of what a job is about: candidates, for an evaluation."""
 Work = Callable[[Notify, Subjects], Awaitable[JsonValue]]
@@ -45,18 +44,6 @@ log = logging.getLogger(__name__)
 
 def _admit_all(_store: Store, _busy: Mapping[str, str]) -> Subjects:
     return ()
-
-
-class Database:
-    """The store, off the event loop: one call at a time, on a worker thread of its own limiter."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._limiter = anyio.CapacityLimiter(1)
-
-    async def __call__(self, use: Callable[[Store], T]) -> T:
-        """The result of `use(store)`. A cancelled caller still waits for it: a write is never left half done."""
-        return await anyio.to_thread.run_sync(use, self._store, limiter=self._limiter)
 
 
 @dataclass
@@ -189,7 +176,7 @@ class Jobs:
             await self._end(job_id, JobState.FAILED, error=error)
         except Exception as error:
             log.exception("job %s ended by a fault of ours", job_id)
-            await self._end(job_id, JobState.FAILED, error=_fault(error))
+            await self._end(job_id, JobState.FAILED, error=fault_of_ours(error))
         else:
             await self._end(job_id, JobState.DONE, result=result)
 
@@ -218,7 +205,7 @@ def _book(
     try:
         return job, admit(store, busy)
     except Exception as error:
-        known = error if isinstance(error, HieraError) else _fault(error)
+        known = error if isinstance(error, HieraError) else fault_of_ours(error)
         store.end_job(job.id, JobState.FAILED, error=cast(JsonValue, known.as_dict()))
         raise
 
@@ -236,8 +223,9 @@ def _stopped() -> LostError:
     return LostError("The server was stopped while the job ran.", todo="Submit the work again.")
 
 
-def _fault(error: Exception) -> LostError:
-    what = f"The job ended because of a fault in the server ({type(error).__name__}), not in your request."
+def fault_of_ours(error: Exception) -> LostError:
+    """What the agent is told of an exception that nobody expected; the log has its text."""
+    what = f"The work ended because of a fault in the server ({type(error).__name__}), not in your request."
     return LostError(what, todo="The server's log has the details. Submit the work again once.")
 
 

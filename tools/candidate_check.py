@@ -72,8 +72,7 @@ async def hiera_candidate_check(
     async def work(notify: Notify, _: object) -> JsonValue:
         return checked(await deps.executor.check(request, notify)).model_dump(mode="json")
 
-    asked: JsonValue = {"name": name, "sources": {file: text for file, text in sources.items()}}
-    job = await deps.jobs.submit("check", work, run_id=run_id, request=asked)
+    job = await deps.jobs.submit("check", work, run_id=run_id, request={"name": name})
     job = await finish(ctx, job, wait_s)
     if job.state is not JobState.DONE:
         return CheckResult(

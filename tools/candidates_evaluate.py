@@ -1,5 +1,6 @@
 """hiera_candidates_evaluate: one to six candidates → verdicts, times, comparison with their parents."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated
@@ -8,7 +9,8 @@ import anyio
 from pydantic import Field, JsonValue
 
 from hiera_mcp.deps import Deps
-from hiera_mcp.errors import RequestError, SandboxError
+from hiera_mcp.errors import HieraError, RequestError
+from hiera_mcp.jobs import fault_of_ours
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.run import Candidate, Job, JobState
@@ -19,6 +21,8 @@ from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, T
 from hiera_mcp.tools.run_state import NOT_EVALUATED, RunState, load_run
 from hiera_mcp.tools.sources import Submission, check_files
 from hiera_mcp.tools.views import CandidateRow
+
+log = logging.getLogger(__name__)
 
 MAX_CANDIDATES = 6
 """HIERA's own number of candidates per round."""
@@ -60,7 +64,7 @@ async def hiera_candidates_evaluate(
     """
     deps = deps_of(ctx)
     _check_names(candidates)
-    request: JsonValue = {"candidates": [c.model_dump(mode="json") for c in candidates]}
+    request: JsonValue = {"candidates": [c.name for c in candidates]}
     job = await deps.jobs.submit(
         "evaluate",
         partial(_evaluate, deps, run_id),
@@ -69,15 +73,15 @@ async def hiera_candidates_evaluate(
         key=idempotency_key,
         admit=partial(_admit, run_id, candidates),
     )
-    return _result(run_id, await finish(ctx, job, wait_s))
+    return await _result(deps, run_id, await finish(ctx, job, wait_s))
 
 
-def _result(run_id: str, job: Job) -> EvaluateResult:
+async def _result(deps: Deps, run_id: str, job: Job) -> EvaluateResult:
     if job.state is not JobState.DONE:
         step = unfinished(job, "submit the same candidates again; they take no further place in the round")
         return EvaluateResult(state=job.state, job_id=job.id, next_step=step)
     result = Evaluated.model_validate(job.result)
-    step = f"Call hiera_run_status(run_id='{run_id}') for the next step."
+    step = (await deps.database(lambda s: load_run(s, run_id))).next_step
     return EvaluateResult(state=job.state, job_id=job.id, results=result.results, best=result.best, next_step=step)
 
 
@@ -149,7 +153,7 @@ async def _evaluate(deps: Deps, run_id: str, notify: Notify, ids: Sequence[str])
     """Evaluate all; builds overlap, the executor gives each measurement its device alone.
 
     Raises:
-        SandboxError: none of them could be evaluated.
+        HieraError: none of them could be evaluated.
     """
     batch = _Batch(deps, notify, len(ids))
     candidates = await deps.database(lambda s: [s.candidate(i) for i in ids])
@@ -172,23 +176,29 @@ class _Batch:
         self._notify = notify
         self._total = total
         self._done = 0
-        self.errors: list[SandboxError] = []
+        self.errors: list[HieraError] = []
 
     async def evaluate(self, candidate: Candidate) -> None:
         """Evaluate one candidate and store what became of it; a failure of ours is no verdict and stops no other."""
         try:
             request = await self._deps.database(lambda s: _request(s, candidate))
             outcome = await self._deps.executor.evaluate(request, partial(self._tell, candidate))
-        except SandboxError as error:
-            self.errors.append(error)
-            data: JsonValue = {"candidate_id": candidate.id, "reason": str(error)}
-            await self._deps.database(lambda s: s.add_event(NOT_EVALUATED, data, candidate.run_id))
-            status = "not evaluated"
+        except HieraError as error:
+            status = await self._not_evaluated(candidate, error)
+        except Exception as error:
+            log.exception("evaluating candidate %s ended by a fault of ours", candidate.id)
+            status = await self._not_evaluated(candidate, fault_of_ours(error))
         else:
             await self._deps.database(lambda s: _record(s, candidate, outcome))
             status = outcome.status.value if isinstance(outcome, Evaluation) else "not run"
         self._done += 1
         await self._notify(f"{candidate.name}: {status} ({self._done} of {self._total})", self._done / self._total)
+
+    async def _not_evaluated(self, candidate: Candidate, error: HieraError) -> str:
+        self.errors.append(error)
+        data: JsonValue = {"candidate_id": candidate.id, "reason": str(error)}
+        await self._deps.database(lambda s: s.add_event(NOT_EVALUATED, data, candidate.run_id))
+        return "not evaluated"
 
     async def _tell(self, candidate: Candidate, message: str, fraction: float | None) -> None:
         await self._notify(f"{candidate.name}: {message}", (self._done + 0.9 * (fraction or 0.0)) / self._total)

@@ -81,7 +81,7 @@ class _Order:
     precision: Precision
 
     def as_json(self) -> JsonValue:
-        return {"task": self.task.model_dump(mode="json"), "target": self.target, "precision": self.precision}
+        return {"task": self.task.name, "target": self.target, "precision": self.precision}
 
 
 def read_task(source: str | None, path: str | None, name: str | None) -> Task:

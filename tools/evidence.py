@@ -4,8 +4,9 @@ import anyio.to_thread
 
 from hiera_mcp.deps import Deps
 from hiera_mcp.machine import gpu_of
+from hiera_mcp.model.hardware import Gpu
 from hiera_mcp.model.knowledge import Match
-from hiera_mcp.model.space import Direction, architecture, is_cpu
+from hiera_mcp.model.space import Direction, Target, architecture, is_cpu
 from hiera_mcp.planning.evidence import Evidence, gather
 from hiera_mcp.planning.signals import signals
 from hiera_mcp.sandbox import libraries
@@ -17,7 +18,7 @@ SHOWN_ENTRIES = 6
 async def evidence_of(state: RunState) -> Evidence:
     """Evidence for the next decision of a run."""
     run, target = state.run, state.contract.target
-    found = await anyio.to_thread.run_sync(libraries.installed, target)
+    names, gpu = await anyio.to_thread.run_sync(_host, target)
     strategies = [d.decision.strategy for d in state.decisions if d.decision.strategy]
     return gather(
         state.contract,
@@ -27,9 +28,15 @@ async def evidence_of(state: RunState) -> Evidence:
         direction=run.direction,
         used_entries=[slug for strategy in strategies for slug in strategy.knowledge],
         profile=state.best_profile,
-        libraries=[library.name for library in found],
-        gpu=None if is_cpu(target) else gpu_of(target),
+        libraries=names,
+        gpu=gpu,
     )
+
+
+def _host(target: Target) -> tuple[list[str], Gpu | None]:
+    """Libraries and GPU of this host for the target; looks at files and may ask the driver."""
+    names = [library.name for library in libraries.installed(target)]
+    return names, None if is_cpu(target) else gpu_of(target)
 
 
 def planned_round(state: RunState) -> int:

@@ -4,9 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from hiera_mcp.deps import Deps
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.run import Job, JobState
+from hiera_mcp.planning.next_step import after_contract
 from hiera_mcp.tools.base import DEFAULT_WAIT_S, STOPS, Ctx, Tool, WaitS, deps_of, follow, job_error
+from hiera_mcp.tools.run_state import load_run
 
 
 class JobView(Model):
@@ -43,10 +46,10 @@ async def hiera_job(
         job = await jobs.cancel(job_id)
     else:
         job = await follow(ctx, job_id, wait_s if action == "wait" else 0)
-    return view(job)
+    return view(job, await _next_step(deps_of(ctx), job))
 
 
-def view(job: Job) -> JobView:
+def view(job: Job, next_step: str) -> JobView:
     return JobView(
         job_id=job.id,
         kind=job.kind,
@@ -55,24 +58,25 @@ def view(job: Job) -> JobView:
         progress=job.progress,
         result=job.result,
         error=str(job_error(job)) if job.error else None,
-        next_step=_next_step(job),
+        next_step=next_step,
     )
 
 
-def _next_step(job: Job) -> str:
+async def _next_step(deps: Deps, job: Job) -> str:
     if not job.state.ended:
         return f"Call hiera_job(job_id='{job.id}') again to wait."
-    status = f"hiera_run_status(run_id='{job.run_id}')" if job.run_id else ""
-    if job.state is JobState.DONE:
-        return f"Use the result; {status} shows where the run stands." if status else _use(job)
-    return f"Submit the work again if it is still wanted{f'; {status} shows where the run stands' if status else ''}."
+    if job.run_id is None:
+        return _without_run(job)
+    run_id = job.run_id
+    step = (await deps.database(lambda s: load_run(s, run_id))).next_step
+    return step if job.state is JobState.DONE else f"Submit the work again if it is still wanted. Else: {step}"
 
 
-def _use(job: Job) -> str:
+def _without_run(job: Job) -> str:
     contract = job.result.get("contract") if isinstance(job.result, dict) else None
     if isinstance(contract, dict):
-        return f"Call hiera_run_start(contract_id='{contract.get('contract_id')}')."
-    return "Use the result."
+        return after_contract(str(contract.get("contract_id")))
+    return "Correct what the error names, and submit the work again."
 
 
 TOOL = Tool(hiera_job, "Wait for a job", STOPS)

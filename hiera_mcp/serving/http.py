@@ -170,7 +170,7 @@ class BearerAuth:
         self._expected = f"bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == HEALTH_PATH or self._allows(scope):
+        if scope["type"] == "lifespan" or scope["path"] == HEALTH_PATH or self._allows(scope):
             await self._app(scope, receive, send)
             return
         error = {

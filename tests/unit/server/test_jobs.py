@@ -179,8 +179,11 @@ async def test_a_failed_job_is_shown_as_data(bench: Any, candidates: Any) -> Non
 async def test_a_fault_of_ours_in_a_job_ends_the_job_and_not_the_server(bench: Any, candidates: Any) -> None:
     async with bench.session() as call:
         run_id = await call.planned_run()
-        text = await call.error("hiera_candidates_evaluate", run_id=run_id, candidates=candidates("bug", "pass 1e-4"))
+        text = await call.error("hiera_candidates_evaluate", run_id=run_id, candidates=candidates("bug"))
+        mixed = await call.evaluate(run_id, "bug", "pass 1e-4")
+        assert "fault in the server (RuntimeError)" in text
         assert "secret" not in text
+        assert [r["status"] for r in mixed["results"]] == ["not_run", "passed"]
         assert (await call("hiera_run_status", run_id=run_id))["state"] == "open"
 
 
