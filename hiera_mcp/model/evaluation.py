@@ -124,7 +124,7 @@ class Clocks(Model):
     outside: float
     """Wall-clock slope over two batch sizes, taken by the judge outside the runner."""
     floor: float
-    """The contract's floor."""
+    """What moving the contract's compulsory bytes takes on the device that ran, at its measured copy bandwidth."""
 
 
 class Timing(Model):

@@ -62,6 +62,26 @@ def measure_slope(bench: Workbench, call_s: float) -> Slope:
     return min(pairs, key=lambda p: p.distance)
 
 
+@dataclass(frozen=True)
+class MemoryFloor:
+    """What moving the compulsory bytes takes on the device that runs the candidate."""
+
+    seconds: float
+    basis: str
+
+
+def memory_floor(contract_floor: dict[str, Any], copy_bandwidth: float | None) -> MemoryFloor:
+    """The contract's bytes at this device's measured copy bandwidth; at the contract's own where none was measured.
+
+    A candidate may run on another GPU than its target's, whose floor says nothing then.
+    """
+    if copy_bandwidth is None:
+        return MemoryFloor(contract_floor["memory_seconds"], contract_floor["basis"])
+    nbytes = contract_floor["memory_seconds"] * contract_floor["bandwidth"]
+    basis = f"{nbytes / 1e6:.4g} MB at {copy_bandwidth / 1e12:.3g} TB/s, the copy bandwidth measured on this GPU"
+    return MemoryFloor(nbytes / copy_bandwidth, basis)
+
+
 def _pair(bench: Workbench, short: int, more: int, noise: float) -> Slope:
     claimed_short, wall_short = bench.run(CASE, _sets(bench, short), "batch")
     claimed_long, wall_long = bench.run(CASE, _sets(bench, short + more), "batch")
@@ -90,7 +110,7 @@ def _sets(bench: Workbench, count: int) -> list[int]:
     return [n % bench.sets for n in range(count)]
 
 
-def disagreements(slope: Slope, samples: Samples, floor: dict[str, Any], device: str) -> list[str]:
+def disagreements(slope: Slope, samples: Samples, floor: MemoryFloor, device: str) -> list[str]:
     """What is not credible about the claims, with the numbers; empty when the clocks agree."""
     found: list[str] = []
     if not slope.agrees:
@@ -99,12 +119,12 @@ def disagreements(slope: Slope, samples: Samples, floor: dict[str, Any], device:
             f"{_us(slope.outside)} (allowed difference {_us(slope.allowed)})"
         )
     found += _cold(samples)
-    least = BELOW_FLOOR["cpu" if device == "cpu" else "cuda"] * floor["memory_seconds"]
+    least = BELOW_FLOOR["cpu" if device == "cpu" else "cuda"] * floor.seconds
     claimed = median(samples.candidate)
     if claimed < least:
         found.append(
             f"a cold call claims {_us(claimed)}, less than {_us(least)}: moving the data alone takes "
-            f"{_us(floor['memory_seconds'])} ({floor['basis']})"
+            f"{_us(floor.seconds)} ({floor.basis})"
         )
     return found
 

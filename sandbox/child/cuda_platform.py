@@ -12,6 +12,8 @@ from hiera_mcp.sandbox.child.cudart import cuda_runtime
 
 Call = Callable[[int], int]
 """Calls the candidate once on the buffer set with this number; returns its code."""
+Deliver = Callable[[int], object]
+"""Brings the results of that call into the set's output buffers, where the candidate has not written them itself."""
 
 
 class CudaPlatform:
@@ -36,16 +38,18 @@ class CudaPlatform:
         """Map an arena and close the descriptor; returns its device address."""
         return device_memory.open_shared(fd, size, self._index, writable).address
 
-    def once(self, call: Callable[[], int]) -> tuple[int, int]:
-        """Run something once on the stream; its code, and its time in nanoseconds."""
+    def once(self, call: Callable[[], int], after: Callable[[], object] | None = None) -> tuple[int, int]:
+        """Run something once on the stream; its code, and its time in nanoseconds. `after` follows untimed."""
         start, end = self._event(), self._event()
         self._cuda.eventRecord(start, self.stream)
         code = call()
         self._cuda.eventRecord(end, self.stream)
+        if after is not None and not code:
+            after()
         self._cuda.deviceSynchronize()
         return code, self._elapsed(start, end)
 
-    def each(self, call: Call, sets: Sequence[int], flush: bool) -> tuple[int, list[int]]:
+    def each(self, call: Call, deliver: Deliver, sets: Sequence[int], flush: bool) -> tuple[int, list[int]]:
         """Call for each buffer set, each timed by itself: the first code that is not 0, and nanoseconds.
 
         The flush is queued right before the call, so that the launch is hidden behind it, as in KernelBench and in the
@@ -56,17 +60,22 @@ class CudaPlatform:
             if flush:
                 self._fill ^= 0xFF
                 self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
-            code, ns = self.once(lambda s=s: call(s))
+            code, ns = self.once(lambda s=s: call(s), lambda s=s: deliver(s))
             times.append(ns)
             if code:
                 return code, times
         return 0, times
 
-    def batch(self, call: Call, sets: Sequence[int]) -> tuple[int, list[int]]:
-        """Call for each buffer set without a pause, timed together."""
+    def batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
+        """Call and deliver for each buffer set without a pause, timed together."""
 
         def all_of_them() -> int:
-            return next((code for s in sets if (code := call(s))), 0)
+            for s in sets:
+                code = call(s)
+                if code:
+                    return code
+                deliver(s)
+            return 0
 
         code, ns = self.once(all_of_them)
         return code, [ns]

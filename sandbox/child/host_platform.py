@@ -10,6 +10,8 @@ _MAP_SHARED, _MAP_POPULATE = 0x1, 0x8000
 
 Call = Callable[[int], int]
 """Calls the candidate once on the buffer set with this number; returns its code."""
+Deliver = Callable[[int], object]
+"""Brings the results of that call into the set's output buffers, where the candidate has not written them itself."""
 
 
 class HostPlatform:
@@ -41,7 +43,7 @@ class HostPlatform:
         code = call()
         return code, time.perf_counter_ns() - start
 
-    def each(self, call: Call, sets: Sequence[int], flush: bool) -> tuple[int, list[int]]:
+    def each(self, call: Call, deliver: Deliver, sets: Sequence[int], flush: bool) -> tuple[int, list[int]]:
         """Call for each buffer set, each call timed by itself: the first code that is not 0, and nanoseconds.
 
         `flush` is the judge's work here: the last-level cache is shared, and its own flush cannot be faked.
@@ -52,15 +54,17 @@ class HostPlatform:
             times.append(ns)
             if code:
                 return code, times
+            deliver(s)
         return 0, times
 
-    def batch(self, call: Call, sets: Sequence[int]) -> tuple[int, list[int]]:
-        """Call for each buffer set without a pause, timed together."""
+    def batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
+        """Call and deliver for each buffer set without a pause, timed together."""
         start = time.perf_counter_ns()
         for s in sets:
             code = call(s)
             if code:
                 return code, [time.perf_counter_ns() - start]
+            deliver(s)
         return 0, [time.perf_counter_ns() - start]
 
     def describe(self, code: int) -> str:

@@ -37,6 +37,7 @@ class Judge:
         select(device)
         self.facts = device_facts(device)
         self._watch = stopwatch_for(device)
+        self._copy_bandwidth = self._watch.copy_bandwidth()
         self._reference: Reference | None = None
 
     def judge(self, order: dict[str, Any], sock: socket.socket, say: Say) -> Report:
@@ -49,7 +50,8 @@ class Judge:
         self._set_tf32(bool(contract["tolerance"]["allow_tf32"]))
         reference = self._reference_of(contract)
         bench = Workbench(Peer(sock), contract, self.device, order["options"])
-        evaluation = _Evaluation(reference, bench, self._watch, order, say)
+        floor = clocks.memory_floor(contract["floor"], self._copy_bandwidth)
+        evaluation = _Evaluation(reference, bench, self._watch, floor, order, say)
         try:
             report = evaluation.run()
         finally:
@@ -76,12 +78,14 @@ class _Evaluation:
         reference: Reference,
         bench: Workbench,
         watch: HostStopwatch | CudaStopwatch,
+        floor: clocks.MemoryFloor,
         order: dict[str, Any],
         say: Say,
     ) -> None:
         self._reference = reference
         self._bench = bench
         self._watch = watch
+        self._floor = floor
         self._order = order
         self._say = say
         self._stage = "load"
@@ -94,11 +98,14 @@ class _Evaluation:
         except WrongOutput as e:
             outcome, reason = "wrong_output", str(e)
         except CandidateFailure as e:
-            outcome, reason = "candidate_error", str(e)
+            outcome, reason = "candidate_error", f"{e}{self._hint('IllegalAddress' in str(e))}"
         except RunnerTimeout as e:
             outcome, reason = "timeout", f"{e}, in stage `{self._stage}`"
         except RunnerLost as e:
-            outcome, reason = "runner_lost", f"{e}, in stage `{self._stage}`{self._hint()}"
+            outcome, reason = (
+                "runner_lost",
+                f"{e}, in stage `{self._stage}`{self._hint(self._reference.device == 'cpu')}",
+            )
         seen = self._record.as_dict() if self._record.trials or self._record.worst else None
         return {
             "outcome": outcome,
@@ -153,14 +160,12 @@ class _Evaluation:
         slope = clocks.measure_slope(self._bench, summary(samples.candidate)["median"])
         course.damage()
         self._timing = self._report_timing(samples, summary, slope, prepare_s, protocol)
-        floor = self._reference.contract["floor"]
-        doubts = clocks.disagreements(slope, samples, floor, self._reference.device)
+        doubts = clocks.disagreements(slope, samples, self._floor, self._reference.device)
         return ("suspect", "; ".join(doubts)) if doubts else ("passed", self._praise())
 
     def _report_timing(
         self, samples: Samples, summary: Any, slope: clocks.Slope, prepare_s: float | None, protocol: str
     ) -> dict[str, Any]:
-        floor: float = self._reference.contract["floor"]["seconds"]
         return {
             "candidate": summary(samples.candidate),
             "reference": summary(samples.reference),
@@ -169,7 +174,7 @@ class _Evaluation:
             "cache": self._watch.cache if protocol == "hiera" else "warm",
             "warm_candidate": clocks.warm_time(self._bench),
             "prepare_seconds": prepare_s,
-            "clocks": {"claimed": slope.claimed, "outside": slope.outside, "floor": floor},
+            "clocks": {"claimed": slope.claimed, "outside": slope.outside, "floor": self._floor.seconds},
             "protocol": protocol,
         }
 
@@ -182,8 +187,8 @@ class _Evaluation:
             f"{times['reference'] * 1e3:.4g} ms eager, speed-up {times['speedup']:.3g}"
         )
 
-    def _hint(self) -> str:
-        if self._reference.device == "cpu" and self._stage in ("verify", "time"):
+    def _hint(self, could_be_a_write: bool) -> str:
+        if could_be_a_write and self._stage in ("verify", "time"):
             return " (inputs and parameters are mapped read-only: a write to them ends the process)"
         return ""
 

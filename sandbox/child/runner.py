@@ -91,10 +91,15 @@ class Runner:
         def call(s: int) -> int:
             return self._candidate.run(case, s)
 
-        if request["mode"] == "batch":
-            code, ns = self._platform.batch(call, sets)
+        def deliver(s: int) -> None:
+            self._candidate.deliver(case, s)
+
+        if request["mode"] == "empty":
+            code, ns = self._platform.each(_nothing, _nothing, sets, request["flush"])
+        elif request["mode"] == "batch":
+            code, ns = self._platform.batch(call, deliver, sets)
         else:
-            code, ns = self._platform.each(_nothing if request["mode"] == "empty" else call, sets, request["flush"])
+            code, ns = self._platform.each(call, deliver, sets, request["flush"])
         self._accept("hiera_run", code)
         return {"ns": ns}
 

@@ -9,6 +9,9 @@ from hiera_mcp.sandbox.child.machine import l2_cache, last_level_cache
 CPU_FLUSH_LIMIT = 128 << 20
 """A larger flush would take most of the time of an evaluation."""
 
+COPY_BYTES, COPIES = 256 << 20, 5
+"""Large enough to leave every L2 cache, small enough to fit beside a task."""
+
 
 class HostStopwatch:
     """Processor: a monotonic clock; the judge flushes for both sides, since the last-level cache is shared."""
@@ -38,6 +41,10 @@ class HostStopwatch:
     def sync(self) -> None:
         """Nothing runs behind our back on the processor."""
 
+    def copy_bandwidth(self) -> float | None:
+        """None: the floor of a contract for `cpu` was measured on this host already."""
+        return None
+
 
 class CudaStopwatch:
     """GPU: events on the current stream; the flush is still running when the call is issued, as in the runner."""
@@ -49,6 +56,7 @@ class CudaStopwatch:
         import torch
 
         self._cuda: Any = torch.cuda
+        self._device = device
         size = max(2 * l2_cache(device), 64 << 20)
         self._memory: Any = torch.zeros(size, dtype=torch.uint8, device=device)
         self._fill = 0
@@ -71,6 +79,15 @@ class CudaStopwatch:
 
     def sync(self) -> None:
         self._cuda.synchronize()
+
+    def copy_bandwidth(self) -> float | None:
+        """Bytes read and written per second by a device-to-device copy; the best of a few."""
+        import torch
+
+        source = torch.ones(COPY_BYTES, dtype=torch.uint8, device=self._device)
+        target = torch.empty_like(source)
+        best = min(self.time(lambda: target.copy_(source), flush=False)[1] for _ in range(COPIES))
+        return 2 * COPY_BYTES / best
 
 
 def stopwatch_for(device: str) -> HostStopwatch | CudaStopwatch:

@@ -79,8 +79,15 @@ def call(doing: str, function: Callable[..., Any], *args: Any, todo: str = "") -
     except MemoryError as e:
         raise Refused(f"{doing} needs more memory than the tracer has.", "Reduce the sizes of its tensors.") from e
     except (Exception, SystemExit) as e:
-        advice = todo or "Correct the reference so that it runs under PyTorch on its own."
-        raise Refused(f"{doing} raised {describe(e)}.", advice, raised=True) from e
+        raise Refused(f"{doing} raised {describe(e)}.", _advice(e, todo), raised=True) from e
+
+
+def _advice(error: BaseException, todo: str) -> str:
+    if "cuda" in str(error).lower():
+        return "Keep the reference on the CPU, without .cuda() and device='cuda'; the judge moves it to the GPU."
+    if isinstance(error, TypeError) and todo:
+        return todo
+    return "Correct the reference so that Model(*get_init_inputs())(*get_inputs()) runs by itself on the CPU."
 
 
 def _import_refused(doing: str, error: ImportError) -> Refused:

@@ -163,10 +163,16 @@ def _touch(
         if base in GATHERS and n == 0:
             size = min(size, sum(unique_bytes(r) for r in results))
         if owner:
-            record.touched.setdefault(owner, {})[_piece(t)[1:]] = size
+            touch(record, owner, t, size)
         elif owner is None:
             record.captured.append(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}")
             storages.add(t, "")
+
+
+def touch(record: Record, owner: str | None, tensor: Any, size: int | None = None) -> None:
+    """Note that a piece of an input or of state was read: by an operator, or as an output that is a view of it."""
+    if owner:
+        record.touched.setdefault(owner, {})[_piece(tensor)[1:]] = unique_bytes(tensor) if size is None else size
 
 
 def flops(func: Any, args: Any, kwargs: Any, out: Any) -> float:

@@ -8,6 +8,7 @@ The result is `{"trace": Trace}` or `{"error": {"kind": "task", "what", "todo", 
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     request = json.loads(options.request.read_text(encoding="utf-8"))
     sys.dont_write_bytecode = True
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"  # a reference that calls torch.compile is traced as it stands
     try:
         result: dict[str, Any] = {"trace": trace(request, options.result.parent)}
     except Refused as e:
@@ -76,15 +78,16 @@ def _parameter(item: StateTensor) -> dict[str, Any]:
 
 
 def _touched(seen: Observation) -> dict[str, int]:
-    """Bytes of each input and state tensor that forward() reads, each byte once."""
+    """Bytes of each input and state tensor that forward() reads, each byte once.
+
+    On real data forward() may read behind the recorder's back (through NumPy, say): unread tensors are left out then.
+    """
     import torch
 
     tensors = {f"state.{s.path}": s.tensor for s in seen.state}
     tensors |= {f"inputs.{n}": a for n, a in zip(seen.names, seen.args, strict=True) if isinstance(a, torch.Tensor)}
-    return {
-        owner: min(sum(seen.record.touched.get(owner, {}).values()), t.numel() * t.element_size())
-        for owner, t in tensors.items()
-    }
+    touched = {owner: min(sum(seen.record.touched.get(owner, {}).values()), _bytes(t)) for owner, t in tensors.items()}
+    return {owner: size for owner, size in touched.items() if size or seen.stage != "real"}
 
 
 def _measured(path: Path, request: dict[str, Any], seen: Observation) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiera_mcp.model.contract import Contract
-from hiera_mcp.sandbox.child.clocks import Slope, disagreements
+from hiera_mcp.sandbox.child.clocks import MemoryFloor, Slope, disagreements, memory_floor
 from hiera_mcp.sandbox.child.compare import WORST, expect, finite, trivial_errors
 from hiera_mcp.sandbox.child.draws import DISTRIBUTIONS, distort, perturb, resample
 from hiera_mcp.sandbox.child.layout import GUARD, PAGE, lay_out
@@ -151,7 +151,15 @@ def test_the_judge_computes_the_same_identity_as_the_model(contract_for: Callabl
 def _clocks(claimed: float, outside: float, cold: float, wall: float) -> list[str]:
     slope = Slope(claimed=claimed, outside=outside, noise=1e-6)
     samples = Samples(candidate=[cold] * 9, reference=[1.0], outside=[wall] * 9, empty=[1e-4] * 9, ratios=[1.0])
-    return disagreements(slope, samples, {"memory_seconds": 1e-3, "basis": "a table"}, "cuda:0")
+    return disagreements(slope, samples, MemoryFloor(1e-3, "a table"), "cuda:0")
+
+
+def test_the_floor_is_that_of_the_device_that_ran_and_not_of_the_target() -> None:
+    a100 = {"memory_seconds": 158e-6, "bandwidth": 1.555e12, "basis": "a table"}
+    on_h200 = memory_floor(a100, 4.2e12)
+    assert on_h200.seconds == pytest.approx(158e-6 * 1.555 / 4.2)
+    assert "4.2 TB/s" in on_h200.basis
+    assert memory_floor(a100, None) == MemoryFloor(158e-6, "a table")
 
 
 def test_clocks_that_agree_raise_no_doubt() -> None:
