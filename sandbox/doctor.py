@@ -53,7 +53,7 @@ def assemble(
     architectures: Sequence[str],
 ) -> DoctorReport:
     """The report from what was seen. `architectures`: what the installed nvcc can build for, as `sm_80`."""
-    targets = tuple(dict.fromkeys((*TARGETS, *(g.target for g in present))))
+    targets = tuple(dict.fromkeys((*(g.target for g in present), *TARGETS)))  # a GPU's own target before older ones
     reports = tuple(target_report(t, chosen, present, tools, architectures) for t in targets)
     return DoctorReport(
         isolation=tuple(isolation),
