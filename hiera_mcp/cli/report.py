@@ -8,6 +8,8 @@ from hiera_mcp.client.events import ContractBuilt, Decided, Evaluated, Event, Pr
 from hiera_mcp.client.report import CandidateRow, ContractView, DecisionRow, RunReport, RunView
 from hiera_mcp.settings import from_environment
 
+HOPELESS = 1e6
+"""From here on the number says nothing: elements were not written, or are not numbers."""
 HEAD = ("candidate", "status", "time", "speed-up [95 %]", "margin")
 
 
@@ -71,9 +73,14 @@ def candidate_lines(rows: Sequence[CandidateRow]) -> list[str]:
 
 
 def _cells(row: CandidateRow) -> tuple[str, ...]:
-    margin = "–" if row.margin is None else f"{row.margin:.3g}"
     time = duration(row.time_s.median if row.time_s else None)
-    return (row.name + (" *" if row.is_best else ""), row.status, time, ratio(row.speedup), margin)
+    return (row.name + (" *" if row.is_best else ""), row.status, time, ratio(row.speedup), _margin(row.margin))
+
+
+def _margin(margin: float | None) -> str:
+    if margin is None:
+        return "–"
+    return f"{margin:.3g}" if margin < HOPELESS else "> 1e6"
 
 
 def run_lines(run: RunView) -> list[str]:
