@@ -46,6 +46,6 @@ class Namer:
         name, n = base, 1
         while name in self._taken:
             n += 1
-            name = f"{base}_v{n}"
+            name = f"{base.rstrip('_')}_v{n}"
         self._taken.add(name)
         return name

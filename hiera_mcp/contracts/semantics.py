@@ -110,7 +110,7 @@ def parameters_of(trace: Trace, namer: Namer) -> tuple[Parameter, ...]:
 
 
 def _unread(parameter: TracedParameter, trace: Trace) -> bool:
-    return trace.touched_bytes is not None and not trace.touched_bytes.get(f"state.{parameter.path}", 0)
+    return trace.touched_bytes is not None and trace.touched_bytes.get(f"state.{parameter.path}") == 0
 
 
 def _parameter(p: TracedParameter, namer: Namer, unread: bool, train: bool) -> Parameter:

@@ -59,7 +59,8 @@ class Trace(Model):
     probe_reason: str = ""
     """Why it was not probed; else what else the runs showed. Not part of `notes`, which enter the contract's id."""
     touched_bytes: dict[str, int] | None = None
-    """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once; null: not known, assume all."""
+    """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once. A missing name: not known
+    to be read; null: nothing is known, assume all."""
     copy_bandwidth: float
     """Measured on this host's processor, bytes per second (read + written)."""
     peak_flops: float

@@ -213,7 +213,8 @@ def _forward(stage: Stage, model: Any, names: list[str], args: list[Any]) -> Obs
         result = trace_load.call("forward()", model, *args, todo="Make forward() accept what get_inputs() returns.")
     outputs = trace_values.output_tensors(result)
     for _, tensor in outputs:
-        trace_ops.touch(record, storages.owner(tensor), tensor)
+        if tensor.layout is torch.strided:
+            trace_ops.touch(record, storages.owner(tensor), tensor)
     classes = [type(m).__name__ for m in model.modules()]
     return Observation(stage, names, args, state, outputs, record, "train" if training else "eval", classes)
 

@@ -58,6 +58,11 @@ BODIES = {
     "an input that is a list": ({"inputs": "[[1, 2]]"}, ["`x`", "a list", "get_init_inputs()"]),
     "an infinite scalar": ({"args": "x, s", "inputs": "[torch.rand(3), float('inf')]"}, ["`s`", "is inf"]),
     "random numbers in forward": ({"forward": "return x + torch.randn_like(x)"}, ["random", "aten.randn_like"]),
+    "a reference that wants a GPU": ({"forward": "return x.to('cuda')"}, ["without .cuda()", "the judge moves it"]),
+    "types that only fake tensors put up with": (
+        {"init": "self.f = nn.Linear(8, 4)", "forward": "return self.f(x.half())"},
+        ["forward() raised RuntimeError at line"],
+    ),
     "a lazy module": ({"init": "self.f = nn.LazyLinear(4)", "forward": "return self.f(x)"}, ["LazyLinear", "f.weight"]),
 }
 

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.work import Trace
 
 Tracer = Callable[..., Trace]
 TaskText = Callable[..., str]
+ContractOf = Callable[..., Contract]
 
 
 def test_names_shapes_and_types_come_from_forward_and_get_inputs(trace: Tracer, task_text: TaskText) -> None:
@@ -208,7 +210,8 @@ def test_an_output_that_is_only_rounding_noise_lets_zeros_pass(trace: Tracer, ta
 def test_state_between_calls_is_reported(trace: Tracer, task_text: TaskText) -> None:
     init = "self.register_buffer('h', torch.zeros(4, 8))"
     traced = trace(task_text(init=init, forward="self.h = self.h + x; return self.h * 1.0"))
-    assert "state:" in traced.probe_reason
+    assert traced.trivial_outputs is None
+    assert "a second call on the same inputs gave another output" in traced.probe_reason
 
 
 def test_a_task_above_the_probe_limit_is_not_probed(trace: Tracer, task_text: TaskText) -> None:
@@ -221,3 +224,15 @@ def test_the_rates_of_this_host_are_positive(trace: Tracer, task_text: TaskText)
     traced = trace(task_text())
     assert traced.copy_bandwidth > 1e8
     assert traced.peak_flops > 1e8
+
+
+def test_an_output_that_is_a_view_of_an_input_reads_it(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(forward="return x.t()"))
+    assert traced.touched_bytes == {"inputs.x": 4 * 8 * 4}
+
+
+def test_a_parameter_that_numpy_may_read_is_not_called_unread(contract_of: ContractOf, task_text: TaskText) -> None:
+    init = "self.w = nn.Parameter(torch.rand(8))"
+    contract = contract_of(task_text(init=init, forward="return torch.from_numpy(x.numpy() * self.w.numpy())"))
+    assert contract.parameters[0].constraints == ()
+    assert any(n.startswith("data-dependent:") for n in contract.notes)
