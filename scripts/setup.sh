@@ -57,11 +57,11 @@ gpu_extra() {
     fi
     command -v nvidia-smi >/dev/null 2>&1 || return 0
     major=$(nvidia-smi 2>/dev/null | sed -n 's/.*CUDA Version: *\([0-9]*\).*/\1/p' | head -n 1)
-    case "$major" in
-    12) echo cuda12 ;;
-    '') ;;
-    *) [ "$major" -ge 13 ] && echo cuda13 ;;
-    esac
+    if [ "${major:-0}" -ge 13 ]; then
+        echo cuda13
+    elif [ "${major:-0}" -eq 12 ]; then
+        echo cuda12
+    fi
 }
 
 lacking=$(missing)
