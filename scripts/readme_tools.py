@@ -1,7 +1,7 @@
 """Writes the table of tools into README.md, from the tools themselves.
 
-    python scripts/readme_tools.py           writes
-    python scripts/readme_tools.py --check   exits with 1 when README.md is not current
+python scripts/readme_tools.py           writes
+python scripts/readme_tools.py --check   exits with 1 when README.md is not current
 """
 
 import sys
