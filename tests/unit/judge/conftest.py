@@ -188,7 +188,7 @@ def _spawn(child: str, cwd: Path, device: str, *more: str) -> tuple[subprocess.P
         "--fd",
         str(theirs.fileno()),
         "--device",
-        "cpu",
+        device,
     ]
     env = {**os.environ, "PYTHONPATH": str(Path(hiera_mcp.__file__).parents[1])}
     process = subprocess.Popen([*argv, *more], cwd=cwd, env=env, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL)
