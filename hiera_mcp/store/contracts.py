@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.space import Target
-from hiera_mcp.store.database import Connection, now
+from hiera_mcp.store.database import Connection, Transaction, now
 
 
 class ContractSummary(Model):
@@ -22,11 +22,14 @@ class Contracts(Connection):
     """Queries about contracts."""
 
     def put_contract(self, contract: Contract, files: Mapping[str, str]) -> None:
-        """Store a contract and its fixed files. Storing the same contract again changes nothing."""
+        """Store a contract and its fixed files. Storing the same contract again changes nothing but a floor that was
+        measured lower: other work on a host can only raise what is measured.
+        """
         shas = {name: self.blobs.put(text.encode()) for name, text in files.items()}
         source = self.blobs.put(contract.task.source.encode())
         with self.write() as tx:
             if tx.rows("SELECT 1 FROM contracts WHERE id = ?", [contract.id]):
+                _lower_floor(tx, contract)
                 return
             if not tx.rows("SELECT 1 FROM tasks WHERE id = ?", [contract.task.id]):
                 task = {"id": contract.task.id, "name": contract.task.name, "source_sha256": source}
@@ -60,3 +63,10 @@ class Contracts(Connection):
         sql = """SELECT c.id, t.name AS task, c.target, c.created_at FROM contracts c JOIN tasks t ON t.id = c.task_id
             ORDER BY c.rowid DESC"""
         return tuple(ContractSummary.model_validate(row) for row in self.rows(sql))
+
+
+def _lower_floor(tx: Transaction, contract: Contract) -> None:
+    values = [contract.floor.seconds, contract.model_dump_json(), contract.id, contract.floor.seconds]
+    sql = "UPDATE contracts SET floor_seconds = ?, contract = ? WHERE id = ? AND floor_seconds > ?"
+    if tx.execute(sql, values):
+        tx.log("floor_lowered", {"contract_id": contract.id, "seconds": contract.floor.seconds}, None)

@@ -80,6 +80,14 @@ class Connection:
             raise StoreError(f"Cannot open the database {path}: {e}.", todo="Choose another HIERA_DATA_DIR.") from e
 
     def _open(self, path: Path) -> Any:
+        # SQLite does not wait for other openers while it switches to WAL, so they take turns here.
+        fcntl.flock(self._checkpoint_lock, fcntl.LOCK_EX)
+        try:
+            return self._prepared(path)
+        finally:
+            fcntl.flock(self._checkpoint_lock, fcntl.LOCK_UN)
+
+    def _prepared(self, path: Path) -> Any:
         connection = sqlite3.connect(path, timeout=30, isolation_level="DEFERRED", check_same_thread=False)
         db: Any = Database(connection)
         db.execute("PRAGMA synchronous=FULL")

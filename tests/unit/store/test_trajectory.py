@@ -32,6 +32,17 @@ def test_a_contract_comes_back_equal_with_its_files(store: Store, contract: Cont
     assert [c.id for c in store.contracts()] == [contract.id]
 
 
+def test_a_floor_measured_on_a_busy_host_gives_way_to_a_lower_one_and_to_no_higher_one(
+    store: Store, contract: Contract
+) -> None:
+    def measured(seconds: float) -> Contract:
+        return contract.model_copy(update={"floor": contract.floor.model_copy(update={"seconds": seconds})})
+
+    for seconds in (7e-3, 1e-3, 5e-3):
+        store.put_contract(measured(seconds), {})
+    assert store.contract(contract.id).floor.seconds == 1e-3
+
+
 def test_an_unknown_id_is_refused_with_the_ids_that_exist(store: Store, run: Run) -> None:
     with pytest.raises(NotFoundError, match=run.id):
         store.run("r_nothing")
