@@ -2,7 +2,8 @@
 
 bwrap(1). Mechanisms that are easy to get wrong: `--dev-bind` of a GPU node must come after `--dev` and before the remount
 of /dev; a tmpfs without `--size` takes half of the memory; without `--cap-drop ALL` a box set up by root can remount its
-read-only binds; RLIMIT_NPROC must be set inside, because outside it counts all processes of the user.
+read-only binds; RLIMIT_NPROC must be set inside, because outside it counts all processes of the user; the private file
+systems (/dev, /dev/shm, /tmp) must come before the binds, or they hide what is bound from below them (a venv in /tmp).
 """
 
 import os
@@ -109,12 +110,12 @@ def mount_arguments(spec: BoxSpec) -> tuple[str, ...]:
         *("--ro-bind", "/usr", "/usr"),
         *_top_level(),
         *_words(("--ro-bind-try", path, path) for path in _FILES),
-        *_words(("--ro-bind", str(bind.host), bind.inside) for bind in spec.binds),
-        *_words(("--ro-bind", folder, folder) for folder in (driver_folders() if gpu else ())),
         *("--proc", "/proc", "--dev", "/dev"),
         *(gpu_arguments(spec.gpu) if spec.gpu is not None else ("--remount-ro", "/proc")),
         *("--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(tmp_bytes), "--tmpfs", "/tmp"),
+        *_words(("--ro-bind", str(bind.host), bind.inside) for bind in spec.binds),
+        *_words(("--ro-bind", folder, folder) for folder in (driver_folders() if gpu else ())),
         *("--bind" if spec.writable else "--ro-bind", str(spec.work), BOX, "--chdir", BOX, "--remount-ro", "/"),
     )
 

@@ -4,12 +4,13 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from hiera_mcp.sandbox.isolation import binds
-from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec
+from hiera_mcp.sandbox.isolation.box import Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.isolation.bubblewrap import environment_arguments, mount_arguments
 from hiera_mcp.sandbox.isolation.identity import can_reach, can_read
 from hiera_mcp.sandbox.isolation.process import run
@@ -112,6 +113,21 @@ async def test_the_interpreter_and_the_child_programs_run_in_a_box(boxed):
     spec = boxed.spec(*argv, binds=visible, env=binds.child_env())
     outcome = await run(boxed.backend, spec, 30)
     assert outcome.output.splitlines() == ["/opt/hiera/hiera_mcp/sandbox/child/wire.py", sys.prefix]
+
+
+@pytest.mark.parametrize("above", ["/tmp", "/dev/shm", "/run", "/var/tmp", "/opt"])
+async def test_what_is_bound_is_visible_wherever_it_lies_and_cannot_be_changed(boxed, above):
+    if not os.access(above, os.W_OK):
+        pytest.skip(f"{above} cannot be written here")
+    with tempfile.TemporaryDirectory(prefix="hiera-test-", dir=above) as name:
+        folder = Path(name)
+        (folder / "venv").mkdir()
+        (folder / "venv" / "file").write_text("seen")
+        bound = (Bind(folder / "venv", str(folder / "venv")),)
+        script = f"cat {folder}/venv/file; echo x > {folder}/venv/other; ls {above}; echo y > /tmp/own && cat /tmp/own"
+        outcome = await boxed.shell(script, binds=bound)
+    assert outcome.output.startswith("seen") and outcome.output.endswith("y\n"), outcome.output
+    assert f"cannot create {folder}/venv/other" in outcome.output
 
 
 async def test_nothing_of_ours_but_the_child_programs_is_visible(boxed):
