@@ -80,16 +80,17 @@ def target_report(
     elif not is_cpu(target) and architecture(target) not in architectures:
         why.append(f"this nvcc cannot build for {architecture(target)}: it knows {', '.join(architectures)}")
     compiles = not why
+    if tools["torch"].startswith(MISSING):
+        why.append(f"torch is {tools['torch']}")
     device = device_for(target, "auto", present)
     if device is None:
         why.append(f"no GPU that runs {target}; candidates are compiled and checked only")
     if chosen is None:
         why.append("no isolation backend works, see isolation")
-    usable = chosen is not None
     return TargetReport(
         target=target,
-        compiles=compiles and usable,
-        runs=compiles and usable and device is not None,
+        compiles=compiles and chosen is not None,
+        runs=not why,
         reason="; ".join(why),
     )
 

@@ -2,11 +2,13 @@
 
     python -P -m hiera_mcp.sandbox.child.tracer [--request /box/request.json] [--result /box/result.json]
 
-The result is `{"trace": Trace}` or `{"error": {"kind": "task", "what", "todo", "valid"}}`. Any other end of the process
-(a signal, an exit status other than 0, no result file) means that the reference ended it, or that the tracer broke.
+The result is `{"trace": Trace}` or `{"error": {"kind": "task" | "toolchain", "what", "todo", "valid"}}`; `toolchain` when
+torch itself is missing, which is not the reference's fault. Any other end of the process (a signal, an exit status other
+than 0, no result file) means that the reference ended it, or that the tracer broke.
 """
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -17,6 +19,11 @@ from hiera_mcp.sandbox.child import trace_notes, trace_probe, trace_values
 from hiera_mcp.sandbox.child.trace_forward import Observation, StateTensor, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 
+TORCH = (
+    "Install torch into the Python environment of hiera_mcp (`pip install torch`): references are run with it, in a box "
+    "that sees this environment and no other."
+)
+
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tracer")
@@ -26,12 +33,19 @@ def main(argv: list[str]) -> int:
     request = json.loads(options.request.read_text(encoding="utf-8"))
     sys.dont_write_bytecode = True
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # a reference that calls torch.compile is traced as it stands
-    try:
-        result: dict[str, Any] = {"trace": trace(request, options.result.parent)}
-    except Refused as e:
-        result = {"error": e.as_dict()}
-    options.result.write_text(json.dumps(result))
+    options.result.write_text(json.dumps(_result(request, options.result.parent)))
     return 0
+
+
+def _result(request: dict[str, Any], work: Path) -> dict[str, Any]:
+    try:
+        importlib.import_module("torch")  # before any code of the reference: a missing torch is not its fault
+    except (ImportError, OSError) as e:
+        return {"error": {"kind": "toolchain", "what": f"torch cannot be imported: {e}.", "todo": TORCH, "valid": []}}
+    try:
+        return {"trace": trace(request, work)}
+    except Refused as e:
+        return {"error": e.as_dict()}
 
 
 def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:

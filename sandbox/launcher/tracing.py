@@ -23,6 +23,7 @@ async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
 
     Raises:
         TaskError: the reference is at fault; says what to change.
+        ToolchainError: torch is missing here.
     """
     isolation = host.isolation
     with host.work.folder("trace") as folder:
@@ -31,10 +32,11 @@ async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
         async with host.locks.measuring("cpu", notify):
             await notify("tracing the reference", None)
             outcome = await process.run(isolation, spec, request.timeout_s)
-        return _trace(read_result(folder / "result.json"), outcome, request)
+        return read_trace(read_result(folder / "result.json"), outcome, request)
 
 
-def _trace(result: bytes | None, outcome: Outcome, request: TraceRequest) -> Trace:
+def read_trace(result: bytes | None, outcome: Outcome, request: TraceRequest) -> Trace:
+    """The trace that the tracer left, or the error that it, or its end, tells. Raises as `trace` does."""
     if outcome.ended not in ("exit", "signal"):
         raise stopped(outcome, request.timeout_s)
     if result is None:

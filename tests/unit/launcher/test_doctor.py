@@ -3,7 +3,7 @@
 import pytest
 
 from hiera_mcp.sandbox.devices import GpuDevice
-from hiera_mcp.sandbox.doctor import assemble, library_version, parse_version, tool_version
+from hiera_mcp.sandbox.doctor import DISTRIBUTIONS, assemble, library_version, parse_version, tool_version
 
 H200 = GpuDevice(0, "NVIDIA H200", (9, 0), 143771, "580.65.06")
 ALL = {"g++": "12.2.0", "nvcc": "13.0.88", "bwrap": "0.8.0", "ncu": "2025.3", "cuobjdump": "13.0", "torch": "2.13.0"}
@@ -26,6 +26,14 @@ def test_a_missing_compiler_says_what_to_install():
     cpu = next(t for t in report.targets if t.target == "cpu")
     assert not cpu.compiles and not cpu.runs and "apt install g++" in cpu.reason
     assert any("apt install g++" in line for line in report.advice)
+
+
+def test_without_torch_candidates_are_compiled_and_no_target_runs():
+    tools = {**TOOLS, "torch": DISTRIBUTIONS["torch"][1]}
+    report = assemble((), "bubblewrap", (H200,), tools, ARCHITECTURES)
+    assert {(t.compiles, t.runs) for t in report.targets} == {(True, False)}
+    assert all("install torch" in t.reason for t in report.targets)
+    assert any("install torch" in line for line in report.advice)
 
 
 def test_without_a_gpu_cuda_candidates_are_compiled_and_not_run():
