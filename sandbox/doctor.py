@@ -114,7 +114,10 @@ async def tool_version(name: str) -> str:
     path = find_tool(name) or _in_toolkit(name)
     if path is None:
         return TOOLS[name]
-    said = await _output(str(path), "--version")
+    try:
+        said = await _output(str(path), "--version")
+    except OSError as e:
+        return f"{MISSING}: {path} cannot be executed ({e.strerror}){TOOLS[name].removeprefix(MISSING)}"
     version = parse_version(said)
     return f"{version} ({path})" if version else f"of unknown version ({path})"
 
@@ -140,7 +143,10 @@ async def _architectures() -> tuple[str, ...]:
     nvcc = find_tool("nvcc")
     if nvcc is None:
         return ()
-    plain = re.findall(r"\bsm_\d+\w?", await _output(str(nvcc), "--list-gpu-code"))
+    try:
+        plain = re.findall(r"\bsm_\d+\w?", await _output(str(nvcc), "--list-gpu-code"))
+    except OSError:
+        return ()
     specific = [f"{name}{suffix}" for name in plain for suffix in "af" if name[-1].isdigit() and _number(name) >= 90]
     return tuple(dict.fromkeys((*plain, *specific)))
 
@@ -156,13 +162,14 @@ def _in_toolkit(name: str) -> Path | None:
 
 
 async def _output(*argv: str) -> str:
-    """stdout and stderr of a short command of the host; empty when it cannot be run."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-        )
-    except OSError:
-        return ""
+    """stdout and stderr of a short command of the host; empty when it does not end.
+
+    Raises:
+        OSError: it cannot be executed.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
     try:
         said, _ = await asyncio.wait_for(process.communicate(), VERSION_S)
     except TimeoutError:

@@ -7,7 +7,6 @@ what is there.
 import contextlib
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Generator
 from pathlib import Path
@@ -18,6 +17,7 @@ from hiera_mcp.errors import SandboxError
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.evaluation import Build
 from hiera_mcp.sandbox.compilers.base import Failure
+from hiera_mcp.sandbox.isolation.folders import discard
 from hiera_mcp.sandbox.space import Evidence
 
 MOST_ARTEFACT_BYTES = 256 << 20
@@ -50,7 +50,7 @@ class BuildCache:
         """The build under this key; one that cannot be read counts as absent."""
         try:
             return Record.model_validate_json((self._builds / key / _RECORD).read_bytes())
-        except (FileNotFoundError, ValidationError):
+        except (OSError, ValidationError):
             return None
 
     def store(self, key: str, record: Record, artefacts: dict[str, bytes]) -> None:
@@ -77,12 +77,12 @@ class BuildCache:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
     def _publish(self, aside: Path, place: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists() and self.find(place.name) is None:
-            shutil.rmtree(place, ignore_errors=True)
+            _remove(place)
         try:
             os.rename(aside, place)
         except OSError as e:
@@ -101,6 +101,12 @@ def read_artefact(path: Path, limit: int = MOST_ARTEFACT_BYTES) -> bytes | None:
         if not stat.S_ISREG(entry.st_mode) or entry.st_size > limit:
             return None
         return file.read(limit)
+
+
+def _remove(folder: Path) -> None:
+    """Compilers, and what they were made to run, wrote into it; what resists is left to pruning."""
+    with contextlib.suppress(OSError):
+        discard(folder)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -86,7 +86,8 @@ def find_bwrap() -> str:
 @cache
 def can_disable_userns(bwrap: str) -> bool:
     """Whether this bwrap knows --disable-userns (0.8). Without it the seccomp filter alone forbids new namespaces."""
-    shown = subprocess.run([bwrap, "--help"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    asked = [bwrap, "--help"]
+    shown = subprocess.run(asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, timeout=10)
     return "--disable-userns" in shown.stdout + shown.stderr
 
 

@@ -90,6 +90,8 @@ async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
             outcome = await run(backend, _spec(work, host), _PROBE_S)
     except SandboxError as e:
         return (), e.what
+    except (OSError, subprocess.SubprocessError) as e:
+        return (), f"it cannot be tried: {e}."
     try:
         probes = judge(json.loads(outcome.output))
     except ValueError:
@@ -105,10 +107,13 @@ def _spec(work: Path, host: "_Host | None" = None) -> BoxSpec:
     return BoxSpec((*program, config), work, _LIMITS, binds=visible, env=binds.child_env())
 
 
-async def _launch_ms(backend: Isolation) -> float:
-    """Median time from start to reaped, of a program that does nothing."""
-    with _folder() as work:
-        times = [await _timed(backend, BoxSpec(("true",), work, _LIMITS)) for _ in range(_LAUNCHES)]
+async def _launch_ms(backend: Isolation) -> float | None:
+    """Median time from start to reaped, of a program that does nothing; None when it does not start."""
+    try:
+        with _folder() as work:
+            times = [await _timed(backend, BoxSpec(("true",), work, _LIMITS)) for _ in range(_LAUNCHES)]
+    except (SandboxError, OSError):
+        return None
     return round(statistics.median(times) * 1e3, 2)
 
 

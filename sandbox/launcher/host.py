@@ -1,6 +1,7 @@
 """What every operation of the launcher shares: isolation, work folders, caches, locks, warm judges."""
 
 import asyncio
+import contextlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,8 @@ class Host:
         """Choose the isolation by trying, make the work root. `unsafe` allows to run without isolation."""
         work = WorkRoot.create()
         tempfile.tempdir = str(work.path)  # what the backends make for themselves goes with it
-        cache.mkdir(mode=OPEN_TO_BOXES, parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # a build says so, when it cannot be kept; all else works without it
+            cache.mkdir(mode=OPEN_TO_BOXES, parents=True, exist_ok=True)
         await asyncio.to_thread(prune, cache)
         slots = asyncio.Semaphore(processors())
         return cls(await _choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work))

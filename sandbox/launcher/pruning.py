@@ -1,10 +1,12 @@
 """Keep the compile cache bounded: the builds that were used longest ago go first."""
 
-import shutil
-import stat
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from hiera_mcp.sandbox.isolation.folders import discard
+from hiera_mcp.sandbox.isolation.usage import folder_bytes
 
 MOST_BYTES = 4 << 30
 SAFE_S = 3600.0
@@ -17,6 +19,7 @@ class Entry:
 
     path: Path
     bytes: int
+    """Of the disk."""
     used: float
     """Newest modification time of the folder and of what lies directly in it."""
 
@@ -31,7 +34,8 @@ def prune(cache: Path, most_bytes: int = MOST_BYTES, now: float | None = None) -
     scratch = [e for e in _entries(cache / "scratch") if now - e.used > SAFE_S]
     doomed = [*scratch, *surplus(_entries(cache / "builds"), most_bytes, now)]
     for entry in doomed:
-        shutil.rmtree(entry.path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # untrusted code wrote there: what resists stays
+            discard(entry.path)
     return len(doomed)
 
 
@@ -48,15 +52,15 @@ def surplus(entries: list[Entry], most_bytes: int, now: float) -> list[Entry]:
 
 
 def _entries(folder: Path) -> list[Entry]:
-    if not folder.is_dir():
-        return []
-    return [entry for path in folder.iterdir() if (entry := _entry(path)) is not None]
+    try:
+        return [entry for path in folder.iterdir() if (entry := _entry(path)) is not None]
+    except OSError:
+        return []  # there is no such folder, or it is not ours
 
 
 def _entry(path: Path) -> Entry | None:
     try:
-        files = [s for p in path.rglob("*") if stat.S_ISREG((s := p.lstat()).st_mode)]
         used = max(p.lstat().st_mtime for p in (path, *path.iterdir()))
     except OSError:
         return None  # another launcher removed it meanwhile
-    return Entry(path, sum(s.st_size for s in files), used)
+    return Entry(path, folder_bytes(path, MOST_BYTES), used)

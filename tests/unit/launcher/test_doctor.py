@@ -1,9 +1,12 @@
 """The doctor says what works, what does not, and what to install."""
 
+from pathlib import Path
+
 import pytest
 
 from hiera_mcp.sandbox.devices import GpuDevice
 from hiera_mcp.sandbox.doctor import DISTRIBUTIONS, assemble, library_version, parse_version, tool_version
+from hiera_mcp.sandbox.local import LocalExecutor
 
 H200 = GpuDevice(0, "NVIDIA H200", (9, 0), 143771, "580.65.06")
 ALL = {"g++": "12.2.0", "nvcc": "13.0.88", "bwrap": "0.8.0", "ncu": "2025.3", "cuobjdump": "13.0", "torch": "2.13.0"}
@@ -74,3 +77,46 @@ async def test_a_tool_that_is_installed_answers_with_its_version_and_path():
 
 def test_torch_is_found_without_importing_it():
     assert library_version("torch")[0].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("bwrap", "why"),
+    [
+        (b"\x7fELF of another machine", "Exec format error"),
+        (b"#!/no/such/interpreter\n", "No such file"),
+        (b"#!/bin/sh\nexit 1\n", "could not be set up"),
+    ],
+)
+async def test_a_bwrap_that_cannot_be_used_is_reported_as_such_and_the_doctor_answers(
+    bwrap: bytes, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "bwrap").write_bytes(bwrap)
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    executor = LocalExecutor(cache_dir=tmp_path / "cache")
+    try:
+        report = await executor.doctor()
+    finally:
+        await executor.close()
+    found = {i.backend: i for i in report.isolation}
+    if report.chosen is None:
+        assert not found["bubblewrap"].usable and why in found["bubblewrap"].reason
+        assert not any(t.runs for t in report.targets) and "untrusted" in report.advice[0]
+    else:
+        assert report.chosen == "landlock"
+
+
+async def test_a_cache_folder_that_cannot_be_made_does_not_silence_the_doctor(tmp_path: Path):
+    (tmp_path / "file").touch()
+    executor = LocalExecutor(cache_dir=tmp_path / "file" / "cache")
+    try:
+        assert (await executor.doctor()).tools
+    finally:
+        await executor.close()
+
+
+async def test_a_program_that_cannot_be_executed_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "g++").write_bytes(b"\x7fELF of another machine")
+    (tmp_path / "g++").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert (await tool_version("g++")).startswith(f"missing: {tmp_path}/g++ cannot be executed (Exec format error): ")
