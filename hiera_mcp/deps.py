@@ -38,7 +38,7 @@ async def open_deps(settings: Settings, executor: Executor | None = None) -> Asy
         StoreError: the database cannot be opened.
     """
     store = await anyio.to_thread.run_sync(Store.open, settings.database, settings.blobs)
-    executor = executor or LocalExecutor(unsafe=settings.unsafe_no_sandbox)
+    executor = executor or LocalExecutor(unsafe=settings.unsafe_no_sandbox, cache_dir=settings.cache_dir)
     try:
         knowledge = await anyio.to_thread.run_sync(KnowledgeBase.load, settings.knowledge_dir)
         database = Database(store)

@@ -46,14 +46,14 @@ RESULTS: dict[str, type[Model]] = {
 class LocalExecutor:
     """Implements `Executor` with a launcher on this host. Needs asyncio, or anyio's asyncio backend."""
 
-    def __init__(self, *, unsafe: bool = False, cache_dir: Path | None = None) -> None:
+    def __init__(self, *, cache_dir: Path, unsafe: bool = False) -> None:
         """
         Args:
+            cache_dir: folder of the compile cache.
             unsafe: run untrusted code without isolation where no backend works.
-            cache_dir: folder of the compile cache; default see `default_cache_dir`.
         """
         self._unsafe = unsafe
-        self._cache = cache_dir or default_cache_dir()
+        self._cache = cache_dir
         self._starting = asyncio.Lock()
         self._launcher: _Launcher | None = None
         self._closed = False
@@ -216,17 +216,6 @@ def launcher_environment() -> dict[str, str]:
     root = str(Path(hiera_mcp.__file__).parent.parent)
     rest = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{rest}" if rest else root}
-
-
-def default_cache_dir() -> Path:
-    """Where compiled candidates are kept between runs (XDG Base Directory Specification).
-
-    For root it is /var/cache (FHS 3.0, 5.5): boxes run as another user, who may not pass through root's home.
-    """
-    base = os.environ.get("XDG_CACHE_HOME")
-    if base:
-        return Path(base) / "hiera-mcp"
-    return Path("/var/cache/hiera-mcp") if os.geteuid() == 0 else Path.home() / ".cache" / "hiera-mcp"
 
 
 async def _result(answers: asyncio.Queue[Message], notify: Notify) -> Model:

@@ -69,7 +69,7 @@ def _open(settings: Settings, where: Where, log: TextIO) -> AbstractAsyncContext
 
 def environment_of(settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
     """The environment under which a new server has these settings."""
-    ours = {"HIERA_DATA_DIR": str(settings.data_dir)}
+    ours = {"HIERA_DATA_DIR": str(settings.data_dir), "HIERA_CACHE_DIR": str(settings.cache_dir)}
     if settings.knowledge_dir:
         ours["HIERA_KNOWLEDGE_DIR"] = str(settings.knowledge_dir)
     if settings.unsafe_no_sandbox:

@@ -73,18 +73,16 @@ def judged(report: JudgeReport, outcome: Outcome, deadline: str | None) -> Evalu
 
 
 def _lost(outcome: Outcome, stage: str, said: str) -> Evaluation:
-    """The runner did not survive; `outcome` says why."""
+    """The runner did not survive; `outcome` says how, and what the judge `said` may tell why."""
     if outcome.ended in LIMITS:
         return _ended(Status.RESOURCE_LIMIT, f"ended{stage}: it took {LIMITS[outcome.ended]}", outcome)
     if outcome.ended in ("killed", "timeout"):
         return _ended(Status.CRASH, f"closed its channel{stage} and went on running; {said}", outcome)
     if outcome.ended == "signal":
-        return _ended(Status.CRASH, f"ended by {signal_name(outcome.code)}{stage}{_quoted(outcome.output)}", outcome)
-    return _ended(
-        Status.CRASH,
-        f"exited with status {outcome.code}{stage}, before its work was done{_quoted(outcome.output)}",
-        outcome,
-    )
+        how = f"ended by {signal_name(outcome.code)}{stage}"
+    else:
+        how = f"exited with status {outcome.code}{stage}, before its work was done"
+    return _ended(Status.CRASH, f"{how}: {said}{_quoted(outcome.output)}", outcome)
 
 
 def _ended(

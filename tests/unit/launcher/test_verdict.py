@@ -46,6 +46,12 @@ def test_a_fault_names_its_signal_its_stage_and_the_last_output():
     assert result.log == "about to fail\n"
 
 
+@pytest.mark.parametrize("how", [end("signal", signal.SIGSEGV), end("exit", 3)])
+def test_what_the_judge_knows_about_a_lost_runner_reaches_the_reader(how: Outcome):
+    result = judged(report("runner_lost", reason="the runner ended (inputs are mapped read-only)"), how, None)
+    assert result.status is Status.CRASH and "inputs are mapped read-only" in result.reason
+
+
 def test_an_exit_without_a_report_is_a_crash_even_with_status_0():
     result = judged(report("runner_lost", stage="load"), end("exit", 0), None)
     assert result.status is Status.CRASH
