@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -101,8 +102,9 @@ class LocalExecutor:
 class _Launcher:
     """One launcher process and the requests that it works on."""
 
-    def __init__(self, process: asyncio.subprocess.Process, channel: Channel, log: IO[bytes]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, pidfd: int, channel: Channel, log: IO[bytes]) -> None:
         self._process = process
+        self._pidfd = pidfd
         self._channel = channel
         self._log = log
         self._numbers = itertools.count(1)
@@ -127,10 +129,11 @@ class _Launcher:
                     start_new_session=True,
                     env=launcher_environment(),
                 )
+                pidfd = os.pidfd_open(process.pid)
             except OSError as e:
                 ours.close()
                 raise LostError(f"The launcher cannot be started: {e}.", todo="Check this Python installation.") from e
-        return cls(process, await Channel.open(ours), log)
+        return cls(process, pidfd, await Channel.open(ours), log)
 
     @contextlib.asynccontextmanager
     async def request(self, op: str, request: Message) -> AsyncGenerator[asyncio.Queue[Message]]:
@@ -187,14 +190,17 @@ class _Launcher:
         self._channel.abort()
         self._kill()
         await self._process.wait()
+        os.close(self._pidfd)
         error = self._lost_error().as_dict()
         for inbox in self._inboxes.values():
             inbox.put_nowait({"event": "error", "error": error})
         self._log.close()
 
     def _kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        """Not by `Process.kill`: that polls first, and may so take the process's end from asyncio, which then complains."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def _lost_error(self) -> LostError:
         words = _last_words(self._log)

@@ -34,6 +34,24 @@ async def main():
 
 asyncio.run(main())
 """
+LOSING = """
+import asyncio, os, signal, sys, time
+from pathlib import Path
+from hiera_mcp.sandbox.local import LocalExecutor
+
+async def main():
+    executor = LocalExecutor(cache_dir=Path(sys.argv[1]))
+    for _ in range(8):
+        launcher = await executor._running()
+        os.kill(launcher._process.pid, signal.SIGKILL)
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            launcher._kill()  # what happens when the loss is noticed, at every moment at which that may be
+        await launcher._reading
+    await executor.close()
+
+asyncio.run(main())
+"""
 NO_TORCH = """
 import asyncio, sys
 from pathlib import Path
@@ -144,6 +162,14 @@ async def test_a_killed_launcher_means_lost_for_all_who_wait_and_the_next_reques
     await gone(alive, all_of_it)
     assert (await executor.doctor()).chosen
     await lock_is_free()
+
+
+async def test_a_server_that_loses_its_launcher_again_and_again_has_nothing_to_complain_of(tmp_path: Path):
+    server = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LOSING, str(tmp_path), stderr=subprocess.PIPE, cwd=Path.cwd()
+    )
+    _, complaints = await server.communicate()
+    assert (server.returncode, complaints) == (0, b"")
 
 
 async def test_a_killed_server_leaves_no_process(tmp_path: Path, tree: Any, alive: Any):
