@@ -2,11 +2,12 @@
 
 import os
 import signal
+from typing import Any
 
 HANG = '(setsid sh -c "sleep 63; sleep 63" &); sleep 62'
 
 
-def test_killing_the_spawner_kills_its_boxes(spawner):
+def test_killing_the_spawner_kills_its_boxes(spawner: Any):
     process = spawner.start(f"asyncio.run(run(Backend(), spec({HANG!r}), 60))")
     assert spawner.wait_until(lambda: len(spawner.running()) >= 3)
     process.send_signal(signal.SIGKILL)
@@ -14,7 +15,7 @@ def test_killing_the_spawner_kills_its_boxes(spawner):
     assert spawner.wait_until(lambda: not spawner.running())
 
 
-def test_closing_the_event_loop_without_waiting_kills_the_box(spawner):
+def test_closing_the_event_loop_without_waiting_kills_the_box(spawner: Any):
     script = f"""
 async def main():
     await start(Backend(), spec({HANG!r}))
@@ -27,7 +28,7 @@ print("closed")
     assert spawner.running() == []
 
 
-def test_an_interrupt_kills_the_box(spawner):
+def test_an_interrupt_kills_the_box(spawner: Any):
     process = spawner.start(f"asyncio.run(run(Backend(), spec({HANG!r}), 60))")
     assert spawner.wait_until(lambda: len(spawner.running()) >= 3)
     process.send_signal(signal.SIGINT)
@@ -35,7 +36,7 @@ def test_an_interrupt_kills_the_box(spawner):
     assert spawner.wait_until(lambda: not spawner.running())
 
 
-def test_a_work_folder_that_vanishes_does_not_leave_the_box_alone(spawner):
+def test_a_work_folder_that_vanishes_does_not_leave_the_box_alone(spawner: Any):
     script = f"""
 import shutil
 async def main():

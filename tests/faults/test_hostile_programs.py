@@ -1,6 +1,7 @@
 """After each attack on the host's resources the next box works and nothing is left."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_an_attack_ends_with_its_name_and_the_next_box_works(spawner, request, name):
+def test_an_attack_ends_with_its_name_and_the_next_box_works(spawner: Any, request: Any, name: Any):
     attack, endings = ATTACKS[name]
     if name == "kills everything" and "unsafe" in request.node.name:
         pytest.skip("without isolation a box may kill whatever its user may kill")

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,16 +30,16 @@ class Workbench:
     work: Path
     tag: str = field(default_factory=lambda: uuid.uuid4().hex)
 
-    def spec(self, *argv: str, limits: BoxLimits = MODEST, **more: object) -> BoxSpec:
+    def spec(self, *argv: str, limits: BoxLimits = MODEST, **more: Any) -> BoxSpec:
         spec = BoxSpec(argv, self.work, limits, env={"HIERA_TEST_TAG": self.tag})
-        return replace(spec, **more)  # pyright: ignore[reportArgumentType]
+        return replace(spec, **more)
 
-    def python(self, code: str, **more: object) -> BoxSpec:
+    def python(self, code: str, **more: Any) -> BoxSpec:
         """The running interpreter in a box, without site-packages."""
         spec = self.spec(sys.executable, "-I", "-S", "-c", code, **more)
         return replace(spec, binds=(*binds.python_binds(), *spec.binds))
 
-    async def shell(self, script: str, timeout_s: float = 20.0, **more: object) -> Outcome:
+    async def shell(self, script: str, timeout_s: float = 20.0, **more: Any) -> Outcome:
         return await run(self.backend, self.spec("sh", "-c", script, **more), timeout_s)
 
     def left_over(self) -> list[int]:

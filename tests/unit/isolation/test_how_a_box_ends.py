@@ -1,9 +1,11 @@
 """Each way to end has its own name, and in none of them anything is left running."""
 
 import asyncio
+import gc
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,51 +17,51 @@ from hiera_mcp.sandbox.isolation.process import run, start
 pytestmark = pytest.mark.asyncio
 
 
-async def test_an_exit_status_comes_through(bench):
+async def test_an_exit_status_comes_through(bench: Any):
     outcome = await bench.shell("echo out; echo err >&2; exit 3")
     assert (outcome.ended, outcome.code) == ("exit", 3)
     assert outcome.output.splitlines() == ["out", "err"]
 
 
-async def test_a_signal_comes_through(bench):
+async def test_a_signal_comes_through(bench: Any):
     outcome = await bench.shell("kill -SEGV $$")
     assert (outcome.ended, outcome.code) == ("signal", signal.SIGSEGV)
 
 
-async def test_a_program_that_does_not_exist_is_an_exit_and_not_an_error_of_ours(bench):
+async def test_a_program_that_does_not_exist_is_an_exit_and_not_an_error_of_ours(bench: Any):
     outcome = await run(bench.backend, bench.spec("no-such-program"), 10)
     assert (outcome.ended, outcome.code) == ("exit", 127)
     assert "no-such-program" in outcome.output
 
 
-async def test_standard_input_is_empty(bench):
+async def test_standard_input_is_empty(bench: Any):
     assert (await bench.shell("wc -c")).output.strip() == "0"
 
 
-async def test_a_hanging_program_is_timed_out(bench):
+async def test_a_hanging_program_is_timed_out(bench: Any):
     outcome = await bench.shell("sleep 60", timeout_s=0.3)
     assert outcome.ended == "timeout"
 
 
-async def test_closing_the_output_does_not_escape_the_deadline(bench):
+async def test_closing_the_output_does_not_escape_the_deadline(bench: Any):
     outcome = await bench.shell("exec >/dev/null 2>&1; sleep 60", timeout_s=0.3)
     assert outcome.ended == "timeout"
 
 
-async def test_daemons_that_ignore_signals_and_leave_the_session_die_at_the_deadline(bench):
+async def test_daemons_that_ignore_signals_and_leave_the_session_die_at_the_deadline(bench: Any):
     script = 'trap "" TERM INT HUP; (setsid sh -c "trap \\"\\" TERM HUP; sleep 61; sleep 61" &) ; sleep 60'
     outcome = await bench.shell(script, timeout_s=0.5)
     assert outcome.ended == "timeout"
     assert bench.left_over() == []
 
 
-async def test_daemons_die_when_the_program_ends_by_itself(bench):
+async def test_daemons_die_when_the_program_ends_by_itself(bench: Any):
     outcome = await bench.shell("(setsid sleep 61 >/dev/null 2>&1 &); (setsid sleep 62 &); exit 4")
     assert (outcome.ended, outcome.code) == ("exit", 4)
     assert bench.left_over() == []
 
 
-async def test_kill_ends_everything_and_may_be_repeated(bench):
+async def test_kill_ends_everything_and_may_be_repeated(bench: Any):
     process = await start(bench.backend, bench.spec("sh", "-c", "(setsid sleep 61 &); sleep 60"))
     await asyncio.sleep(0.2)
     await process.kill()
@@ -68,7 +70,7 @@ async def test_kill_ends_everything_and_may_be_repeated(bench):
     assert (await process.wait()).ended == "killed"
 
 
-async def test_kill_right_after_start_leaves_nothing(bench):
+async def test_kill_right_after_start_leaves_nothing(bench: Any):
     for _ in range(5):
         process = await start(bench.backend, bench.spec("sleep", "60"))
         await process.kill()
@@ -76,7 +78,7 @@ async def test_kill_right_after_start_leaves_nothing(bench):
         assert bench.left_over() == []
 
 
-async def test_cancelling_the_waiter_kills_the_box(bench):
+async def test_cancelling_the_waiter_kills_the_box(bench: Any):
     waiter = asyncio.create_task(bench.shell("(setsid sleep 61 &); sleep 60"))
     await asyncio.sleep(0.3)
     assert bench.left_over() != []
@@ -86,28 +88,29 @@ async def test_cancelling_the_waiter_kills_the_box(bench):
     assert bench.left_over() == []
 
 
-async def test_several_may_wait_for_one_box(bench):
+async def test_several_may_wait_for_one_box(bench: Any):
     process = await start(bench.backend, bench.spec("sh", "-c", "exit 5"))
     first, second = await asyncio.gather(process.wait(10), process.wait(10))
     assert first == second == await process.wait()
 
 
-async def test_boxes_run_side_by_side(bench):
+async def test_boxes_run_side_by_side(bench: Any):
     outcomes = await asyncio.gather(*(bench.shell(f"exit {number}") for number in range(6)))
     assert [outcome.code for outcome in outcomes] == list(range(6))
 
 
-async def test_no_descriptor_and_no_zombie_remain(bench):
+async def test_no_descriptor_and_no_zombie_remain(bench: Any):
     await bench.shell("true")
-    before = len(os.listdir("/proc/self/fd"))
+    gc.collect()  # what earlier tests left to the collector may not go in the middle of this one
+    before, theirs = len(os.listdir("/proc/self/fd")), set(children(os.getpid()))
     for _ in range(3):
         await bench.shell("(setsid sleep 61 &); true")
         await bench.shell("sleep 60", timeout_s=0.05)
     assert len(os.listdir("/proc/self/fd")) == before
-    assert children(os.getpid()) == []
+    assert set(children(os.getpid())) <= theirs
 
 
-async def test_a_flood_of_output_ends_the_box_and_is_cut(bench):
+async def test_a_flood_of_output_ends_the_box_and_is_cut(bench: Any):
     outcome = await run(bench.backend, bench.spec("yes", "flood"), 20)
     assert outcome.ended == "output_limit"
     assert len(outcome.output) < 70_000
@@ -115,18 +118,18 @@ async def test_a_flood_of_output_ends_the_box_and_is_cut(bench):
     assert "bytes left out" in outcome.output
 
 
-async def test_long_output_keeps_its_two_ends(bench):
+async def test_long_output_keeps_its_two_ends(bench: Any):
     outcome = await bench.shell("echo first; seq 1 60000; echo last")
     assert outcome.ended == "exit"
     assert outcome.output.startswith("first\n1\n") and outcome.output.endswith("60000\nlast\n")
 
 
-async def test_many_processes_break_the_process_limit(bench):
+async def test_many_processes_break_the_process_limit(bench: Any):
     outcome = await bench.shell("for i in $(seq 40); do sleep 60 & done; wait")
     assert outcome.ended == "process_limit"
 
 
-async def test_memory_of_all_processes_together_is_limited(bench):
+async def test_memory_of_all_processes_together_is_limited(bench: Any):
     code = (
         "import os, time\n"
         "for _ in range(3): os.fork() and None\n"
@@ -137,7 +140,7 @@ async def test_memory_of_all_processes_together_is_limited(bench):
     assert outcome.ended == "memory_limit"
 
 
-async def test_memory_in_files_without_a_name_is_limited(bench):
+async def test_memory_in_files_without_a_name_is_limited(bench: Any):
     code = (
         "import os, time\n"
         "chunk = b'x' * (1 << 20)\n"
@@ -150,36 +153,36 @@ async def test_memory_in_files_without_a_name_is_limited(bench):
     assert outcome.ended == "memory_limit"
 
 
-async def test_one_process_at_its_memory_limit_is_told_apart_from_a_plain_failure(bench):
+async def test_one_process_at_its_memory_limit_is_told_apart_from_a_plain_failure(bench: Any):
     code = "blocks = [b'x' * (16 << 20) + bytes([n]) for n in range(100)]"
     outcome = await run(bench.backend, bench.python(code), 20)
     assert outcome.ended == "memory_limit"
 
 
-async def test_the_work_folder_is_limited_as_a_whole(bench):
+async def test_the_work_folder_is_limited_as_a_whole(bench: Any):
     outcome = await bench.shell("for i in $(seq 30); do head -c 8M /dev/zero > f$i; done; sleep 60")
     assert outcome.ended == "disk_limit"
 
 
-async def test_deleted_files_count_while_they_are_open(bench):
+async def test_deleted_files_count_while_they_are_open(bench: Any):
     script = "exec 3>a; rm a; head -c 50M /dev/zero >&3; exec 4>b; rm b; head -c 50M /dev/zero >&4; sleep 60"
     outcome = await bench.shell(script)
     assert outcome.ended == "disk_limit"
 
 
-async def test_one_file_is_limited_by_the_kernel(bench):
+async def test_one_file_is_limited_by_the_kernel(bench: Any):
     limits = BoxLimits(memory_bytes=512 << 20, file_bytes=1 << 20)
     outcome = await bench.shell("exec head -c 2M /dev/zero > big", limits=limits)
     assert outcome.ended == "disk_limit"
     assert (bench.work / "big").stat().st_size == 1 << 20
 
 
-async def test_a_box_that_cannot_be_set_up_is_an_error_of_ours(boxed):
+async def test_a_box_that_cannot_be_set_up_is_an_error_of_ours(boxed: Any):
     missing = boxed.spec("true", binds=(Bind(Path("/nonexistent/folder"), "/folder"),))
     with pytest.raises(SandboxError, match="could not"):
         await run(boxed.backend, missing, 10)
 
 
-async def test_the_host_folder_is_not_named_in_the_output(bench):
+async def test_the_host_folder_is_not_named_in_the_output(bench: Any):
     outcome = await bench.shell("pwd; echo $HIERA_BOX")
     assert outcome.output.split() == ["/box", "/box"]

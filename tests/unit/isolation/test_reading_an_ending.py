@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ LIMITS = BoxLimits(memory_bytes=1000, disk_bytes=1000, processes=10)
 
 
 @given(st.lists(st.binary(max_size=50_000), max_size=12))
-def test_output_is_kept_whole_when_short_and_at_both_ends_when_long(parts):
+def test_output_is_kept_whole_when_short_and_at_both_ends_when_long(parts: Any):
     collected = Output()
     for part in parts:
         collected.add(part)
@@ -33,20 +34,20 @@ def test_output_is_kept_whole_when_short_and_at_both_ends_when_long(parts):
 
 
 @given(status=st.text(), code=st.integers(0, 255), stopped=st.sampled_from([None, "timeout", "killed"]))
-def test_any_status_text_is_survived(status, code, stopped):
+def test_any_status_text_is_survived(status: Any, code: Any, stopped: Any):
     status_value(status, "exit-code")
     if stopped or status_value(status, "exit-code") is not None:
         interpret(Ending(stopped, code, status, 0), LIMITS, "")
 
 
 @given(st.integers(0, 128))
-def test_an_exit_status_is_an_exit(code):
+def test_an_exit_status_is_an_exit(code: Any):
     ending = Ending(None, code, f'{{"child-pid": 7}}\n{{ "exit-code": {code} }}', 0)
     assert interpret(ending, LIMITS, "") == ("exit", code)
 
 
 @given(st.sampled_from(sorted(set(signal.Signals) - {signal.SIGXFSZ})))
-def test_128_and_more_is_a_signal(number):
+def test_128_and_more_is_a_signal(number: Any):
     ending = Ending(None, 128 + number, f'{{"exit-code": {128 + number}}}', 0)
     assert interpret(ending, LIMITS, "") == ("signal", number)
 
@@ -81,7 +82,7 @@ def test_a_failure_close_to_the_memory_limit_is_the_memory_limit():
         (Usage(1, 0, 600), 600, "disk_limit"),
     ],
 )
-def test_a_limit_is_broken_by_more_than_it(usage, disk, expected):
+def test_a_limit_is_broken_by_more_than_it(usage: Any, disk: Any, expected: Any):
     assert breach(usage, disk, LIMITS) == expected
 
 
@@ -98,11 +99,11 @@ def test_a_limit_is_broken_by_more_than_it(usage, disk, expected):
         ("inbox", "inbox"),
     ],
 )
-def test_paths_of_the_box_are_translated_and_others_are_not(text, expected):
+def test_paths_of_the_box_are_translated_and_others_are_not(text: Any, expected: Any):
     assert translate(text, {"/box": "/w", "/opt/hiera": "/s/opt/hiera"}) == expected
 
 
-def test_hostile_folders_are_removed_without_following_links(tmp_path):
+def test_hostile_folders_are_removed_without_following_links(tmp_path: Any):
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").touch()

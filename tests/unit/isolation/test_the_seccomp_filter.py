@@ -2,6 +2,7 @@
 
 import errno
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -46,18 +47,18 @@ def ask(machine: str, call: str, *arguments: int, **options: bool) -> str:
 
 @machines
 @pytest.mark.parametrize("call", ["read", "execve", "memfd_create", "connect", "socketpair"])
-def test_ordinary_calls_pass(machine, call):
+def test_ordinary_calls_pass(machine: Any, call: Any):
     assert ask(machine, call) == ALLOW
 
 
 @machines
 @pytest.mark.parametrize("call", ["unshare", "mount", "ptrace"])
-def test_dangerous_calls_are_refused(machine, call):
+def test_dangerous_calls_are_refused(machine: Any, call: Any):
     assert ask(machine, call) == "EPERM"
 
 
 @machines
-def test_a_thread_may_be_made_and_a_namespace_may_not(machine):
+def test_a_thread_may_be_made_and_a_namespace_may_not(machine: Any):
     clone_vm_thread, clone_newuser, clone_newns = 0x00010100, 0x10000000, 0x00020000
     assert ask(machine, "clone", clone_vm_thread) == ALLOW
     assert ask(machine, "clone", clone_newuser) == "EPERM"
@@ -67,20 +68,20 @@ def test_a_thread_may_be_made_and_a_namespace_may_not(machine):
 
 @machines
 @given(family=st.integers(0, 50))
-def test_only_unix_sockets_may_be_made(machine, family):
+def test_only_unix_sockets_may_be_made(machine: Any, family: Any):
     assert ask(machine, "socket", family) == (ALLOW if family == 1 else "EACCES")
 
 
 @machines
 @given(family=st.integers(0, 50))
-def test_a_profiler_may_make_internet_sockets_too(machine, family):
+def test_a_profiler_may_make_internet_sockets_too(machine: Any, family: Any):
     assert ask(machine, "socket", family, profiler=True) == (ALLOW if family in (1, 2, 10, 16) else "EACCES")
     assert ask(machine, "ptrace", profiler=True) == ALLOW
 
 
 @machines
 @given(kind=st.integers(1, 10), flags=st.sampled_from([0, 0o2000000, 0o4000]))
-def test_without_namespaces_only_connected_pairs_remain(machine, kind, flags):
+def test_without_namespaces_only_connected_pairs_remain(machine: Any, kind: Any, flags: Any):
     shared = {"own_namespaces": False}
     assert ask(machine, "socket", 1, **shared) == "EACCES"
     assert ask(machine, "connect", **shared) == "EPERM"
@@ -88,19 +89,19 @@ def test_without_namespaces_only_connected_pairs_remain(machine, kind, flags):
 
 
 @machines
-def test_without_namespaces_the_limits_of_others_are_out_of_reach(machine):
+def test_without_namespaces_the_limits_of_others_are_out_of_reach(machine: Any):
     assert ask(machine, "prlimit64", 0, own_namespaces=False) == ALLOW
     assert ask(machine, "prlimit64", 4711, own_namespaces=False) == "EPERM"
 
 
 @machines
 @given(number=st.integers(0, 500), other=st.sampled_from([0x40000003, 0xC0000028]))
-def test_another_architecture_is_killed(machine, number, other):
+def test_another_architecture_is_killed(machine: Any, number: Any, other: Any):
     assert decide(seccomp.program(machine=machine), other, number) == KILL
 
 
 @given(number=st.integers(0x40000000, 0x40000000 + 600))
-def test_x32_calls_are_killed(number):
+def test_x32_calls_are_killed(number: Any):
     assert decide(seccomp.program(machine="x86_64"), ARCHITECTURES["x86_64"], number) == KILL
 
 

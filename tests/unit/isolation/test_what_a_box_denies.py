@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,34 +78,34 @@ def seen(report: IsolationReport, name: str) -> tuple[bool, str]:
 
 @needs_bwrap
 @pytest.mark.parametrize("name", NAMES)
-def test_bubblewrap_denies_and_allows_as_it_must(as_started, name):
+def test_bubblewrap_denies_and_allows_as_it_must(as_started: Any, name: Any):
     assert seen(as_started, name)[0]
 
 
 @needs_bwrap
 @needs_root
 @pytest.mark.parametrize("name", NAMES)
-def test_bubblewrap_of_an_ordinary_user_denies_and_allows_as_it_must(as_nobody, name):
+def test_bubblewrap_of_an_ordinary_user_denies_and_allows_as_it_must(as_nobody: Any, name: Any):
     assert seen(as_nobody["bubblewrap"], name)[0]
 
 
 @needs_landlock
 @needs_root
 @pytest.mark.parametrize("name", NAMES)
-def test_landlock_of_an_ordinary_user_denies_and_allows_as_it_must(as_nobody, name):
+def test_landlock_of_an_ordinary_user_denies_and_allows_as_it_must(as_nobody: Any, name: Any):
     assert seen(as_nobody["landlock"], name)[0]
 
 
 @needs_landlock
 @needs_root
 @pytest.mark.parametrize("name", NAMES)
-def test_landlock_under_a_server_of_root_denies_and_allows_as_it_must(as_root_with_plain_python, name):
+def test_landlock_under_a_server_of_root_denies_and_allows_as_it_must(as_root_with_plain_python: Any, name: Any):
     assert seen(as_root_with_plain_python["landlock"], name)[0]
 
 
 @needs_bwrap
 @needs_root
-async def test_bubblewrap_that_has_to_stay_root_denies_as_it_must(monkeypatch):
+async def test_bubblewrap_that_has_to_stay_root_denies_as_it_must(monkeypatch: Any):
     monkeypatch.setattr(bubblewrap, "can_stage", lambda: False)
     report = await probe.self_check(Bubblewrap())
     assert report.usable, report.reason
@@ -112,7 +113,7 @@ async def test_bubblewrap_that_has_to_stay_root_denies_as_it_must(monkeypatch):
 
 @needs_bwrap
 @needs_root
-async def test_a_gpu_box_is_never_root(monkeypatch, boxed):
+async def test_a_gpu_box_is_never_root(monkeypatch: Any, boxed: Any):
     """It has a writable /proc, where host uid 0 may change the kernel's settings whatever its capabilities are."""
     monkeypatch.setattr(bubblewrap, "can_stage", lambda: False)
     hidden = boxed.work / "private"
@@ -123,7 +124,7 @@ async def test_a_gpu_box_is_never_root(monkeypatch, boxed):
 
 
 @needs_bwrap
-async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed):
+async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed: Any):
     outcome = await boxed.shell("echo x > /proc/sys/kernel/hostname && echo WROTE; id -u", gpu=0)
     assert "WROTE" not in outcome.output and outcome.ended == "exit"
 
@@ -135,7 +136,7 @@ async def test_the_probes_see_that_no_isolation_denies_nothing():
         assert seen(report, name) == (False, "allowed")
 
 
-async def test_the_first_backend_that_passes_is_chosen(monkeypatch):
+async def test_the_first_backend_that_passes_is_chosen(monkeypatch: Any):
     passing, never = Bubblewrap(), Bubblewrap()
     if shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
@@ -143,7 +144,7 @@ async def test_the_first_backend_that_passes_is_chosen(monkeypatch):
     assert await probe.choose() is passing
 
 
-async def test_without_any_backend_the_refusal_says_what_to_install(monkeypatch, tmp_path):
+async def test_without_any_backend_the_refusal_says_what_to_install(monkeypatch: Any, tmp_path: Any):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(probe, "BACKENDS", (Bubblewrap(),))
     with pytest.raises(probe.NoIsolationError) as caught:
@@ -159,7 +160,7 @@ async def test_going_without_isolation_happens_on_request_only():
 @needs_bwrap
 @needs_landlock
 @needs_root
-def test_where_namespaces_are_forbidden_landlock_is_left(tmp_path):
+def test_where_namespaces_are_forbidden_landlock_is_left(tmp_path: Any):
     """As in a default container: unshare, mount and clone(NEW*) fail."""
     root = str(Path(hiera_mcp.__file__).parent.parent)
     code = (
@@ -175,14 +176,14 @@ def test_where_namespaces_are_forbidden_landlock_is_left(tmp_path):
 
 
 @needs_bwrap
-async def test_only_what_is_bound_is_visible(boxed):
+async def test_only_what_is_bound_is_visible(boxed: Any):
     outcome = await boxed.shell("ls -A / /etc /opt /home /root 2>/dev/null")
     names = set(outcome.output.split())
     assert names.isdisjoint({"home", "root", "var", "srv", "passwd", "shadow", "hostname"})
 
 
 @needs_bwrap
-async def test_the_environment_is_what_the_box_was_given(boxed, monkeypatch):
+async def test_the_environment_is_what_the_box_was_given(boxed: Any, monkeypatch: Any):
     monkeypatch.setenv("HIERA_HTTP_TOKEN", "secret")
     outcome = await boxed.shell("env")
     names = {line.partition("=")[0] for line in outcome.output.splitlines()}
@@ -190,16 +191,17 @@ async def test_the_environment_is_what_the_box_was_given(boxed, monkeypatch):
 
 
 @needs_bwrap
-async def test_no_descriptor_leaks_but_those_that_were_asked_for(boxed):
+async def test_no_descriptor_leaks_but_those_that_were_asked_for(boxed: Any):
     wanted, other = os.memfd_create("wanted"), os.memfd_create("other")
     os.set_inheritable(other, True)
     outcome = await boxed.shell("ls /proc/$$/fd", fds=(wanted,))
-    os.close(wanted), os.close(other)
+    os.close(wanted)
+    os.close(other)
     assert set(map(int, outcome.output.split())) == {0, 1, 2, wanted}
 
 
 @needs_bwrap
-async def test_a_box_cannot_claim_how_it_ended(boxed):
+async def test_a_box_cannot_claim_how_it_ended(boxed: Any):
     """The status pipe must not be inherited: whoever holds it could write an exit status of its choice."""
     code = (
         "import os\n"
@@ -213,27 +215,27 @@ async def test_a_box_cannot_claim_how_it_ended(boxed):
 
 
 @needs_bwrap
-async def test_a_read_only_box_cannot_write_its_folder(boxed):
+async def test_a_read_only_box_cannot_write_its_folder(boxed: Any):
     outcome = await boxed.shell("echo x > /box/file", writable=False)
     assert outcome.code != 0
     assert list(boxed.work.iterdir()) == []
 
 
 @needs_bwrap
-async def test_mounts_cannot_be_changed(boxed):
+async def test_mounts_cannot_be_changed(boxed: Any):
     script = "mount -o remount,rw,bind /usr; mount -t tmpfs none /box; umount /proc; echo x > /proc/self/oom_score_adj"
     outcome = await boxed.shell(f"{script}; touch /usr/x && echo WROTE; grep -c . /proc/self/mounts")
     assert "WROTE" not in outcome.output
 
 
 @needs_bwrap
-async def test_private_memory_folders_are_sized(boxed):
+async def test_private_memory_folders_are_sized(boxed: Any):
     outcome = await boxed.shell("df -B1 --output=size /tmp /dev/shm | tail -n 2")
     assert all(int(size) <= 256 << 20 for size in outcome.output.split())
 
 
 @needs_bwrap
-async def test_a_profiler_box_has_loopback_sockets_but_no_network(boxed):
+async def test_a_profiler_box_has_loopback_sockets_but_no_network(boxed: Any):
     code = (
         "import socket\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
@@ -246,7 +248,7 @@ async def test_a_profiler_box_has_loopback_sockets_but_no_network(boxed):
 
 
 @needs_bwrap
-async def test_the_work_folder_may_lie_where_only_its_owner_may_enter(boxed):
+async def test_the_work_folder_may_lie_where_only_its_owner_may_enter(boxed: Any):
     hidden = boxed.work / "private"
     (hidden / "box").mkdir(parents=True)
     hidden.chmod(0o700)
@@ -257,7 +259,7 @@ async def test_the_work_folder_may_lie_where_only_its_owner_may_enter(boxed):
 
 @needs_bwrap
 @needs_root
-async def test_handing_over_does_not_follow_links(boxed, tmp_path):
+async def test_handing_over_does_not_follow_links(boxed: Any, tmp_path: Any):
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x")
@@ -268,7 +270,7 @@ async def test_handing_over_does_not_follow_links(boxed, tmp_path):
 
 
 @needs_landlock
-async def test_landlock_shows_the_work_folder_under_its_real_path(work):
+async def test_landlock_shows_the_work_folder_under_its_real_path(work: Any):
     spec = probe.BoxSpec(("sh", "-c", "echo x > /box/a; cat $HIERA_BOX/a; pwd"), work, probe.BoxLimits(1 << 30))
     outcome = await probe.run(Landlock(), spec, 20)
     assert outcome.output.split() == ["x", "/box"]
