@@ -4,7 +4,7 @@ import json
 
 from hiera_mcp.contracts.demo import render_torch_demo
 from hiera_mcp.contracts.flat_abi import render_flat_abi, render_skeleton
-from hiera_mcp.contracts.header import SHORT_FIELDS, prototypes, render_header, structs
+from hiera_mcp.contracts.header import ALIGNMENT, SHORT_FIELDS, prototypes, render_header, structs
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.space import source_file
 
@@ -37,4 +37,13 @@ def interface_text(contract: Contract) -> str:
     scalars = [f"HIERA_SCALAR_{s.name}" for s in contract.cases[0].scalars if s.value is not None]
     rule = "/* Shapes are constants: HIERA_DIM_<tensor>_<dimension>, HIERA_NUMEL_<tensor>"
     rule += f"; scalars: {', '.join(scalars)}" if scalars else ""
-    return "\n\n".join((structs(contract, SHORT_FIELDS), f"{rule}. */", prototypes(contract))) + "\n"
+    return (
+        "\n\n".join(
+            (
+                structs(contract, SHORT_FIELDS),
+                f"{rule}.\n   Every pointer is a multiple of {ALIGNMENT} bytes. */",
+                prototypes(contract),
+            )
+        )
+        + "\n"
+    )

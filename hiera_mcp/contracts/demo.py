@@ -2,6 +2,7 @@
 
 import pprint
 
+from hiera_mcp.contracts.header import ALIGNMENT
 from hiera_mcp.model.contract import Contract, TensorSpec
 from hiera_mcp.model.space import is_cpu
 
@@ -19,7 +20,8 @@ def render_torch_demo(contract: Contract) -> str:
         "outputs": [_row(t) for t in first.outputs],
         "forward": [_source(name, [t.name for t in first.inputs]) for name in first.forward_order],
     }
-    return _PROGRAM.replace("@FACTS@", pprint.pformat(facts, width=110, sort_dicts=False))
+    program = _PROGRAM.replace("@ALIGNMENT@", str(ALIGNMENT))
+    return program.replace("@FACTS@", pprint.pformat(facts, width=110, sort_dicts=False))
 
 
 def _row(spec: TensorSpec) -> tuple[str, tuple[int, ...], str]:
@@ -37,7 +39,9 @@ LIBRARY.so is the candidate compiled together with cpp_source.cpp (case 0); grou
 """
 
 import ctypes
+import math
 import sys
+from functools import reduce
 from pathlib import Path
 
 import torch
@@ -54,7 +58,19 @@ def cast(value):
     """Floating-point tensors take the contract's precision; integers, booleans and plain values stay as they are."""
     if not isinstance(value, torch.Tensor):
         return value
-    return value.to(CONTRACT["device"], DTYPE if value.is_floating_point() else value.dtype).contiguous()
+    return value.to(CONTRACT["device"], DTYPE if value.is_floating_point() else value.dtype)
+
+
+def empty(shape, dtype):
+    """Dense memory at a multiple of @ALIGNMENT@ bytes, which contract.h promises and torch alone does not."""
+    size = math.prod(shape) * dtype.itemsize
+    raw = torch.empty(size + @ALIGNMENT@, dtype=torch.uint8, device=CONTRACT["device"])
+    start = -raw.data_ptr() % @ALIGNMENT@
+    return raw[start : start + size].view(dtype).view(shape)
+
+
+def dense(tensor):
+    return empty(tensor.shape, tensor.dtype).copy_(tensor)
 
 
 def pointers(tensors):
@@ -71,21 +87,18 @@ class Kernel:
         built_for = self.lib.hiera_flat_contract().decode()
         if built_for != CONTRACT["contract"]:
             raise SystemExit(f"{library} was built for contract {built_for}, not {CONTRACT['contract']}")
-        state = dict(model.named_parameters()) | dict(model.named_buffers())
-        self.params = [state[path].detach().contiguous() for path in CONTRACT["parameters"]]
+        state = [reduce(getattr, path.split("."), model) for path in CONTRACT["parameters"]]
+        self.params = [dense(cast(tensor.detach())) for tensor in state]
         size = self.lib.hiera_flat_workspace_bytes()
-        self.workspace = torch.empty(size, dtype=torch.uint8, device=CONTRACT["device"]) if size else None
+        self.workspace = empty((size,), torch.uint8) if size else None
         self._check("hiera_prepare", self.lib.hiera_flat_prepare(pointers(self.params), *self._tail()))
 
     def __call__(self, *args):
         inputs = [None] * len(CONTRACT["inputs"])
         for place, argument in zip(CONTRACT["forward"], args):
             if place is not None:
-                inputs[place] = cast(argument)
-        outputs = [
-            torch.empty(shape, dtype=getattr(torch, dtype), device=CONTRACT["device"])
-            for _, shape, dtype in CONTRACT["outputs"]
-        ]
+                inputs[place] = dense(cast(argument))
+        outputs = [empty(shape, getattr(torch, dtype)) for _, shape, dtype in CONTRACT["outputs"]]
         code = self.lib.hiera_flat_run(pointers(inputs), pointers(self.params), pointers(outputs), *self._tail())
         self._check("hiera_run", code)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -104,7 +117,12 @@ class Kernel:
 def main(library):
     torch.manual_seed(0)
     model = groundtruth.Model(*map(cast, groundtruth.get_init_inputs())).to(CONTRACT["device"], DTYPE)
-    model.train(CONTRACT["mode"] == "train")
+    if CONTRACT["mode"] == "eval":
+        model.eval()
+    for module in model.modules():  # tensors that are plain attributes: Module.to leaves them behind
+        for name, value in list(vars(module).items()):
+            if isinstance(value, torch.Tensor):
+                setattr(module, name, cast(value.detach()))
     args = [cast(a) for a in groundtruth.get_inputs()]
     with torch.no_grad():
         kernel = Kernel(library, model)

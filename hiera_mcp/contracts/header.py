@@ -6,6 +6,9 @@ from hiera_mcp.contracts.ctext import comment, ctype, integer_literal, scalar_li
 from hiera_mcp.model.contract import Case, Contract, Parameter, Scalar, TensorSpec
 from hiera_mcp.model.space import is_cpu
 
+ALIGNMENT = 256
+"""Bytes; every pointer of the binding is a multiple of it, as CUDA's own allocations are (CUDA C++ Programming Guide,
+5.3.2). The judge's buffers are page-aligned (sandbox/child/layout.py)."""
 SHORT_FIELDS = 40
 """The interface as an agent first sees it lists at most this many parameters; contract.h lists them all."""
 
@@ -48,7 +51,8 @@ def _fields_of(case: Case) -> list[tuple[str, str]]:
 def _banner(contract: Contract) -> str:
     return (
         f"/* {comment(contract.task.name)} on {contract.target}, {contract.precision}. Contract {contract.id}.\n"
-        "   Fixed file: candidates implement it and are compiled with it, once per case. */"
+        "   Fixed file: candidates implement it and are compiled with it, once per case.\n"
+        f"   Every pointer that is handed over, `workspace` too, is a multiple of {ALIGNMENT} bytes. */"
     )
 
 

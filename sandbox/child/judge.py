@@ -14,7 +14,7 @@ from typing import Any
 from hiera_mcp.sandbox.child import clocks
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.machine import device_facts, select
-from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
+from hiera_mcp.sandbox.child.measure import BUDGET_S, Course, Samples, kernelbench
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, contract_id
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch, stopwatch_for
@@ -134,6 +134,8 @@ class _Evaluation:
             "mode": self._reference.mode,
             "allow_tf32": contract["tolerance"]["allow_tf32"],
             "parameters": [{k: p[k] for k in ("path", "shape", "dtype")} for p in contract["parameters"]],
+            "aliases": self._reference.aliases(),
+            "keeps_state": self._reference.keeps_state,
             "cases": contract["cases"],
             "init": self._encoded_init(),
         }
@@ -152,8 +154,7 @@ class _Evaluation:
         budget_s = float(options.get("rounds_s", BUDGET_S))
         course = Course(self._reference, self._bench, self._watch, self._record, mutates, budget_s)
         if protocol == "kernelbench":
-            eager = self._reference.eager(CASE, course.fresh(0))
-            samples, summary = kernelbench(course, self._bench, eager, self._watch), mean_interval
+            samples, summary = kernelbench(course, self._bench), mean_interval
         else:
             samples, summary = course.run(self._progress), median_interval
         self._progress("check the clocks", 0.9)

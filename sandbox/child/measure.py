@@ -1,7 +1,7 @@
 """Interleaved timing of the eager reference (here) and the candidate (in the runner), on the same buffers."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +9,6 @@ from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import rounds_for
-from hiera_mcp.sandbox.child.values import as_list
 from hiera_mcp.sandbox.child.verify import Progress, Record, WrongOutput
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -80,12 +79,12 @@ class Course:
         last = self._bench.sets - 1
         first = self.fresh(0)
         second = self.fresh(last) if last else first
-        expected_first, a1 = self._reference_call(first)
+        expected_first, a1 = self.reference_call(first, flush=True)
         b1 = self._candidate_call(0, samples)
         if not last:
             self._bench.poison(CASE, 0)
         b2 = self._candidate_call(last, samples)
-        expected_second, a2 = self._reference_call(second)
+        expected_second, a2 = self.reference_call(second, flush=True)
         for (_, sample), expected in ((b1, expected_first), (b2, expected_second)):
             self.check(sample, expected)
         samples.candidate += [b1[0], b2[0]]
@@ -96,15 +95,13 @@ class Course:
 
     def fresh(self, s: int) -> list[Any]:
         """New content at the old address; the arguments for the reference: the same buffers."""
-        inputs = self._reference.draw_inputs(CASE)
-        self._bench.put(CASE, s, inputs)
-        return [x.clone() for x in inputs] if self._mutates else self._bench.inputs(CASE, s)
+        self._bench.put(CASE, s, self._reference.draw_inputs(CASE))
+        return self._bench.inputs(CASE, s)
 
-    def _reference_call(self, inputs: list[Any]) -> tuple[Any, float]:
-        import torch
-
-        with torch.no_grad():
-            return self._watch.time(self._reference.eager(CASE, inputs), flush=True)
+    def reference_call(self, inputs: list[Any], flush: bool) -> tuple[list[Any], float]:
+        """Outputs and seconds of one call of the eager reference, on copies where it changes its inputs."""
+        inputs = [x.clone() for x in inputs] if self._mutates else inputs
+        return self._reference.timed(CASE, inputs, lambda call: self._watch.time(call, flush))
 
     def _candidate_call(self, s: int, samples: Samples) -> tuple[float, Any]:
         outputs = self._bench.outputs(CASE, s)
@@ -119,13 +116,13 @@ class Course:
         self._watch.flush()
         return self._bench.run(CASE, sets, mode, flush=self._watch.flush_by_runner)
 
-    def check(self, sample: Any, expected: Any) -> None:
+    def check(self, sample: Any, expected: list[Any]) -> None:
         """Compare a sample with the reference's outputs.
 
         Raises:
             WrongOutput: an element disagrees.
         """
-        wrong = wrong_elements(sample, as_list(expected), self._slack, self._tolerance)
+        wrong = wrong_elements(sample, expected, self._slack, self._tolerance)
         self._record.sampled_calls += 1
         if wrong:
             raise WrongOutput(
@@ -145,17 +142,15 @@ class Course:
             raise WrongOutput("during the timed calls: " + "; ".join(found))
 
 
-def kernelbench(course: Course, bench: Workbench, eager: Callable[[], Any], watch: Any) -> Samples:
+def kernelbench(course: Course, bench: Workbench) -> Samples:
     """KernelBench's protocol: 3 warm-up calls, 100 timed ones, the same inputs, warm. See kernelbench `timing.py`."""
-    import torch
-
     warmups, trials = 3, 100
-    expected = None
+    inputs = course.fresh(0)
+    expected: list[Any] = []
     reference: list[float] = []
-    with torch.no_grad():
-        for _ in range(warmups + trials):
-            expected, seconds = watch.time(eager, flush=False)
-            reference.append(seconds)
+    for _ in range(warmups + trials):
+        expected, seconds = course.reference_call(inputs, flush=False)
+        reference.append(seconds)
     places = choose_places(bench.outputs(CASE, 0))
     bench.run(CASE, [0] * warmups, "each")
     candidate, _ = bench.run(CASE, [0] * trials, "each")

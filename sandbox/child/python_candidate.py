@@ -13,6 +13,7 @@ from typing import Any
 
 from hiera_mcp.sandbox.child import hiera_functions
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.state import Snapshot, assign, moved, reach
 from hiera_mcp.sandbox.child.values import as_list, decode
 
 MODEL = "model_new.py"
@@ -42,6 +43,7 @@ class PythonCandidate:
         self._params: dict[str, Any] = {}
         self._buffers: dict[tuple[int, int], tuple[list[Any], list[Any]]] = {}
         self._results: list[Any] = []
+        self._snapshot: Snapshot | None = None
 
     def _allow_tf32(self, allowed: bool) -> None:
         self._torch.backends.cuda.matmul.allow_tf32 = allowed
@@ -49,8 +51,8 @@ class PythonCandidate:
 
     def _construct(self, model_new: Callable[..., Any]) -> Any:
         init = [self._cast(decode(v)) for v in self._interface["init"]]
-        model = model_new(*init).to(device=self._device, dtype=getattr(self._torch, self._interface["precision"]))
-        return model.train(self._interface["mode"] == "train")
+        model = moved(model_new(*init), self._device, getattr(self._torch, self._interface["precision"]))
+        return model.eval() if self._interface["mode"] == "eval" else model
 
     def _cast(self, value: Any) -> Any:
         if not isinstance(value, self._torch.Tensor):
@@ -98,18 +100,24 @@ class PythonCandidate:
         """
         if case:
             return 0
+        given = self._params | {path: self._params[name] for path, name in self._interface["aliases"].items()}
         with self._torch.no_grad(), self._own_failures("while its state was set"):
-            own = dict(self._model.state_dict())
-            missing = sorted(set(own) - set(self._params))
-            if missing:
-                raise CandidateFailure(_missing(missing, self._params))
-            state = {name: self._params[name].clone() for name in own}
-            self._model.load_state_dict(state, strict=True)
-            for name, buffer in self._model.named_buffers():  # the non-persistent ones
-                if name not in own and name in self._params:
-                    buffer.copy_(self._params[name])
-            self.unused = tuple(sorted(set(self._params) - set(own)))
+            own = set(self._model.state_dict())
+            if own - set(given):
+                raise CandidateFailure(_missing(sorted(own - set(given)), self._params))
+            self._model.load_state_dict({name: given[name].clone() for name in own}, strict=True)
+            taken = {name for name in set(given) - own if self._take(name, given[name])}
+            self.unused = tuple(sorted(set(self._params) - own - taken))
+            self._snapshot = Snapshot(self._model) if self._interface["keeps_state"] else None
         return 0
+
+    def _take(self, path: str, value: Any) -> bool:
+        """Set what is no part of the state dictionary: a buffer that is not persistent, a tensor kept as an attribute."""
+        tensor = reach(self._model, path)
+        if tensor is None or tensor.shape != value.shape:
+            return False  # no such thing, or one of its own by the same name
+        assign(self._model, path, value.clone())
+        return True
 
     def run(self, case: int, buffers: int) -> int:
         """forward(), and a look at what it gave: this is what is timed, as eager PyTorch is."""
@@ -126,6 +134,8 @@ class PythonCandidate:
         with self._torch.no_grad(), self._on_stream():
             for result, output in zip(results, outputs, strict=True):
                 output.copy_(result)
+            if self._snapshot is not None:
+                self._snapshot.put_back()
 
     def _check(self, results: Sequence[Any], outputs: Sequence[Any]) -> None:
         if len(results) != len(outputs):

@@ -7,14 +7,17 @@ import json
 import linecache
 import sys
 import types
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded, vary
+from hiera_mcp.sandbox.child.state import Snapshot, moved, reach, registered
 from hiera_mcp.sandbox.child.values import as_list
 
 FILE = "groundtruth.py"
+Timer = Callable[[Callable[[], Any]], tuple[Any, float]]
+"""Calls something, and gives its result and its seconds."""
 EVAL_NOTE = "mode: eval"
 """A contract's note that puts the reference into eval mode; without it, it stays as constructed (KernelBench)."""
 
@@ -41,7 +44,8 @@ class Reference:
         with self._reported("when its file was executed"):
             self._module = _execute(contract["task"]["source"])
         self._model: Any = None
-        self._oracle: Any = None
+        self._snapshot: Any = None
+        self._oracle: tuple[Any, Snapshot] | None = None
         self.init: list[Any] = []
 
     def draw_parameters(self) -> None:
@@ -50,36 +54,42 @@ class Reference:
         with self._reported("in Model(*get_init_inputs())"):
             self.init = list(self._module.get_init_inputs())
             model = self._module.Model(*[self._cast(v) for v in self.init])
-        self._model = self._moved(model, self._dtype).train(self.mode == "train")
-        self._oracle = None
-        missing = [p["path"] for p in self.contract["parameters"] if p["path"] not in self._state()]
+        model = moved(model, self.device, self._dtype)
+        self._model = model.eval() if self.mode == "eval" else model  # a constructor may put single modules into eval
+        missing = [path for path, tensor in self._state().items() if tensor is None]
         if missing:
-            raise ReferenceFailed(f"the reference has no parameter or buffer named {', '.join(missing)}")
+            raise ReferenceFailed(f"the reference has no parameter, buffer or tensor named {', '.join(missing)}")
+        self._changed()
 
     def perturb_parameters(self) -> bool:
         """Move all parameters away from their defaults; false when there are none to move."""
         seeded(secret_seed())
-        buffers = {name for name, _ in self._model.named_buffers(remove_duplicate=False)}
-        moved = False
+        learnt = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
+        any_moved = False
         with self._torch.no_grad():
-            for name, tensor in {id(t): (n, t) for n, t in self._state().items()}.values():
-                new = perturb(name, tensor, name in buffers)
-                moved = moved or new is not tensor
+            for name, tensor in self._state().items():
+                new = perturb(name, tensor, name not in learnt)
+                any_moved = any_moved or new is not tensor
                 tensor.copy_(new)
-        self._oracle = None
-        return moved
+        self._changed()
+        return any_moved
 
     def restore_parameters(self, values: Sequence[Any]) -> None:
         """Set the parameters and buffers, in the contract's order."""
         with self._torch.no_grad():
             for tensor, value in zip(self.parameters(), values, strict=True):
                 tensor.copy_(value)
-        self._oracle = None
+        self._changed()
 
     def parameters(self) -> list[Any]:
-        """Parameters and buffers in the contract's order, on the device."""
-        state = self._state()
-        return [state[p["path"]].detach() for p in self.contract["parameters"]]
+        """The contract's parameters in its order, on the device."""
+        return [tensor.detach() for tensor in self._state().values()]
+
+    def aliases(self) -> dict[str, str]:
+        """Further names of the contract's parameters (tied weights) → the contract's own."""
+        own = {id(tensor): path for path, tensor in self._state().items()}
+        names = {path: own[id(t)] for path, t in registered(self._model).items() if id(t) in own}
+        return {path: name for path, name in names.items() if path != name}
 
     @functools.cached_property
     def draws_constants(self) -> bool:
@@ -90,6 +100,16 @@ class Reference:
             with self._reported("in get_inputs()"):
                 draws.append([v for v in self._raw_inputs() if isinstance(v, self._torch.Tensor)])
         return all(self._torch.equal(a, b) for a, b in zip(*draws, strict=True))
+
+    @functools.cached_property
+    def keeps_state(self) -> bool:
+        """Whether a call changes what the next one gives. Each call starts from the drawn state then."""
+        arguments = self._arguments(0, self.draw_inputs(0))
+        with self._torch.no_grad(), self._reported("in forward()"):
+            first = [t.clone() for t in as_list(self._model(*_cloned(arguments)))]
+            second = as_list(self._model(*_cloned(arguments)))
+            differ = not all(self._torch.equal(a, b) for a, b in zip(first, second, strict=True))
+        return self._snapshot.put_back() and differ
 
     def draw_inputs(self, case: int, distribution: str = OWN) -> list[Any]:
         """Input tensors of a case, in its order, under a fresh secret seed, on the device."""
@@ -110,17 +130,17 @@ class Reference:
     def outputs(self, case: int, inputs: Sequence[Any]) -> list[Any]:
         """What the reference gives for these inputs, in the contract's precision. May change the inputs if it does so."""
         with self._reported("in forward()"):
-            return self._call(self._model, case, inputs)
+            return self._call(self._model, self._snapshot, case, inputs)
 
-    def eager(self, case: int, inputs: Sequence[Any]) -> Any:
-        """The bare call that is timed as the baseline."""
+    def timed(self, case: int, inputs: Sequence[Any], time: Timer) -> tuple[list[Any], float]:
+        """The bare call that is the baseline, timed by `time`: its outputs and seconds."""
         args = self._arguments(case, inputs)
-        model = self._model
-
-        def call() -> Any:
-            return model(*args)
-
-        return call
+        with self._torch.no_grad():
+            result, seconds = time(lambda: self._model(*args))
+            outputs = self._snapshot.own(as_list(result))
+            if self.keeps_state:  # else a cache that it fills stays filled, as in eager PyTorch
+                self._snapshot.put_back()
+        return outputs, seconds
 
     def oracle_outputs(self, case: int, inputs: Sequence[Any]) -> list[Any]:
         """The same in float64.
@@ -129,18 +149,16 @@ class Reference:
             RuntimeError, TypeError, NotImplementedError: the reference does not run in float64, or memory is short.
         """
         if self._oracle is None:
-            self._oracle = self._moved(copy.deepcopy(self._model), self._torch.float64)
+            model = moved(copy.deepcopy(self._model), self.device, self._torch.float64)
+            self._oracle = model, Snapshot(model)
         doubles = [x.double() if x.is_floating_point() else x for x in inputs]
-        return self._call(self._oracle, case, doubles)
+        return self._call(*self._oracle, case, doubles)
 
-    def _call(self, model: Any, case: int, inputs: Sequence[Any]) -> list[Any]:
-        state = {name: t.clone() for name, t in model.named_buffers()}
+    def _call(self, model: Any, snapshot: Snapshot, case: int, inputs: Sequence[Any]) -> list[Any]:
         with self._torch.no_grad():
-            result = model(*self._arguments(case, inputs))
-            for name, buffer in model.named_buffers():  # train mode updates running statistics: undo it
-                if name in state:
-                    buffer.copy_(state[name])
-        return as_list(result)
+            outputs = snapshot.own(as_list(model(*self._arguments(case, inputs))))
+            snapshot.put_back()
+        return outputs
 
     def _arguments(self, case: int, inputs: Sequence[Any]) -> list[Any]:
         spec = self.contract["cases"][case]
@@ -149,23 +167,17 @@ class Reference:
         return [by_name[name] for name in spec["forward_order"]]
 
     def _state(self) -> dict[str, Any]:
-        model = self._model
-        return dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+        """Path → tensor of the contract's parameters: registered ones, buffers, and plain attributes."""
+        return {p["path"]: reach(self._model, p["path"]) for p in self.contract["parameters"]}
+
+    def _changed(self) -> None:
+        """The model's state is another one now."""
+        self._snapshot = Snapshot(self._model)
+        self._oracle = None
 
     def _cast(self, value: Any) -> Any:
         is_float = isinstance(value, self._torch.Tensor) and value.is_floating_point()
         return value.to(self._dtype) if is_float else value
-
-    def _moved(self, model: Any, dtype: Any) -> Any:
-        """The model on the device in `dtype`, its plain tensor attributes too (`nn.Module.to` leaves those behind)."""
-        model = model.to(device=self.device, dtype=dtype)
-        modules: list[Any] = list(model.modules())
-        for module in modules:
-            for name, value in list(module.__dict__.items()):
-                if isinstance(value, self._torch.Tensor):
-                    moved = value.detach().to(self.device, dtype if value.is_floating_point() else value.dtype)
-                    setattr(module, name, moved)
-        return model
 
     def _raw_inputs(self) -> Any:
         """Draw where the data is needed: 4 GiB take milliseconds on a GPU and many seconds on a processor."""
@@ -202,3 +214,10 @@ def _execute(source: str) -> types.ModuleType:
     if lacking:
         raise AttributeError(f"it does not define {', '.join(lacking)}")
     return module
+
+
+def _cloned(arguments: Sequence[Any]) -> list[Any]:
+    """Copies, since a forward() may write to its inputs."""
+    import torch
+
+    return [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]

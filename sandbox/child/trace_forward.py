@@ -207,7 +207,7 @@ def _forward(stage: Stage, model: Any, names: list[str], args: list[Any]) -> Obs
             storages.add(value, f"inputs.{name}")
     for item in state:
         storages.add(item.tensor, f"state.{item.path}")
-    training = model.training
+    training = any(m.training for m in model.modules())
     mode, record = trace_ops.recorder(storages)
     with mode:
         result = trace_load.call("forward()", model, *args, todo="Make forward() accept what get_inputs() returns.")

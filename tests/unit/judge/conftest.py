@@ -52,9 +52,11 @@ def build_contract(
     """A contract with the interface that running `source` here shows; further cases give the first input another shape."""
     module: dict[str, Any] = {}
     exec(source, module)  # noqa: S102
-    model = module["Model"](*module["get_init_inputs"]())
-    model.train("mode: eval" not in notes)
-    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    model: Any = module["Model"](*module["get_init_inputs"]())
+    if "mode: eval" in notes:
+        model.eval()
+    attributes: dict[str, Any] = {k: v for k, v in model.__dict__.items() if isinstance(v, torch.Tensor)}
+    state = {**dict(model.named_parameters()), **dict(model.named_buffers()), **attributes}
     args = module["get_inputs"]()
     names = [f"x{n}" for n in range(len(args))]
     cases: list[Case] = []
