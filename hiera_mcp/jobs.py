@@ -18,7 +18,7 @@ import anyio.abc
 from pydantic import JsonValue
 
 from hiera_mcp.database import Database
-from hiera_mcp.errors import HieraError, LostError, RequestError
+from hiera_mcp.errors import HieraError, LostError, RequestError, StoreError
 from hiera_mcp.model.run import Job, JobState
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import Store
@@ -36,6 +36,8 @@ Tell = Callable[[Job], Awaitable[None]]
 PULSE_S = 5.0
 POLL_S = 1.0
 """How often a job that another server runs is looked up."""
+RETRY_S = 2.0
+"""How often the end of a job that could not be stored is tried again."""
 SAVE_S = 0.5
 """Progress is written to the store at most this often; the waiting call hears all of it."""
 
@@ -54,6 +56,8 @@ class _Running:
     message: str = "queued"
     progress: float | None = None
     saved_at: float = 0.0
+    unsaved: StoreError | None = None
+    """Why its end could not be stored yet."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
     changed: anyio.Event = field(default_factory=anyio.Event)
@@ -105,8 +109,12 @@ class Jobs:
         """The job as it stands, with the newest progress."""
         job = await self._database(lambda s: s.job(job_id))
         running = self._running.get(job_id)
-        if running is None or job.state.ended:
+        if job.state.ended:
             return job
+        if running is None:
+            return await self._database(lambda s: _of_another_server(s, job_id))
+        if running.unsaved:
+            return job.model_copy(update={"state": JobState.FAILED, "error": running.unsaved.as_dict()})
         return job.model_copy(update={"message": running.message, "progress": running.progress})
 
     async def wait(self, job_id: str, seconds: float, tell: Tell) -> Job:
@@ -144,49 +152,81 @@ class Jobs:
                 todo="Cancel it there, or stop that server.",
             )
         running.scope.cancel()
-        await running.ended.wait()
+        while not (running.ended.is_set() or running.unsaved):
+            with anyio.move_on_after(POLL_S):
+                await running.ended.wait()
         return await self.get(job_id)
 
     async def _run(self, job_id: str, work: Work, subjects: Subjects, running: _Running) -> None:
         try:
+            end = _End(JobState.CANCELLED)
             with running.scope:
-                await self._attempt(job_id, work, subjects, running)
-            if running.scope.cancelled_caught:
-                await self._end(job_id, JobState.CANCELLED)
+                end = await self._attempt(job_id, work, subjects, running)
+            await self._end(job_id, end, running)
         except anyio.get_cancelled_exc_class():
-            await self._end(job_id, JobState.INTERRUPTED, error=_stopped())
+            await self._store_end(job_id, _End(JobState.INTERRUPTED, error=_stopped()))
             raise
         finally:
             del self._running[job_id]
             running.ended.set()
             running.changed.set()
 
-    async def _attempt(self, job_id: str, work: Work, subjects: Subjects, running: _Running) -> None:
+    async def _attempt(self, job_id: str, work: Work, subjects: Subjects, running: _Running) -> "_End":
         async def notify(message: str, progress: float | None) -> None:
             running.note(message, progress)
             if time.monotonic() - running.saved_at >= SAVE_S:
                 running.saved_at = time.monotonic()
-                await self._database(lambda s: s.progress_job(job_id, message, progress))
+                await self._save_progress(job_id, message, progress)
 
         try:
             await self._database(lambda s: s.start_job(job_id))
             running.note("started", None)
-            result = await work(notify, subjects)
+            return _End(JobState.DONE, result=await work(notify, subjects))
         except HieraError as error:
-            await self._end(job_id, JobState.FAILED, error=error)
+            return _End(JobState.FAILED, error=error)
         except Exception as error:
             log.exception("job %s ended by a fault of ours", job_id)
-            await self._end(job_id, JobState.FAILED, error=fault_of_ours(error))
-        else:
-            await self._end(job_id, JobState.DONE, result=result)
+            return _End(JobState.FAILED, error=fault_of_ours(error))
 
-    async def _end(
-        self, job_id: str, state: JobState, *, result: JsonValue = None, error: HieraError | None = None
-    ) -> None:
-        """Store how the job ended, also while the server is being stopped."""
+    async def _save_progress(self, job_id: str, message: str, progress: float | None) -> None:
+        try:
+            await self._database(lambda s: s.progress_job(job_id, message, progress))
+        except StoreError as error:  # the work goes on; whether its result can be stored is seen at its end
+            log.warning("progress of job %s is not stored: %s", job_id, error)
+
+    async def _end(self, job_id: str, end: "_End", running: _Running) -> None:
+        """Store how the job ended. While that fails, whoever waits for it is told so, and it is tried again."""
+        while problem := await self._store_end(job_id, end):
+            end = _End(JobState.FAILED, error=problem)
+            running.unsaved = problem
+            running.note("its end could not be stored", None)
+            await anyio.sleep(RETRY_S)
+
+    async def _store_end(self, job_id: str, end: "_End") -> StoreError | None:
+        """What prevented storing it, also while the server is being stopped; None when it is stored."""
+        data = cast(JsonValue, end.error.as_dict()) if end.error else None
+        problem: StoreError | None = None
         with anyio.CancelScope(shield=True):
-            data = cast(JsonValue, error.as_dict()) if error else None
-            await self._database(lambda s: s.end_job(job_id, state, result, data))
+            try:
+                await self._database(lambda s: s.end_job(job_id, end.state, end.result, data))
+            except StoreError as error:
+                log.error("the end of job %s is not stored: %s", job_id, error)
+                problem = error
+        return problem
+
+
+@dataclass(frozen=True)
+class _End:
+    """How a job ended."""
+
+    state: JobState
+    result: JsonValue = None
+    error: HieraError | None = None
+
+
+def _of_another_server(store: Store, job_id: str) -> Job:
+    store.mark_interrupted()
+    return store.job(job_id)
 
 
 def _book(

@@ -52,7 +52,9 @@ STOPS = _hints(reads_only=False, destructive=True, idempotent=True)
 ContractId = Annotated[str, Field(description="From hiera_contract_build.")]
 RunId = Annotated[str, Field(description="From hiera_run_start.")]
 CandidateId = Annotated[str, Field(description="From hiera_candidates_evaluate.")]
-Reason = Annotated[str, Field(description="Why. Needed when you choose something else than the recommendation.")]
+Reason = Annotated[
+    str, Field(max_length=4000, description="Why. Needed when you choose something else than the recommendation.")
+]
 WaitS = Annotated[
     float,
     Field(ge=0, le=300, description="Seconds to wait before a job id is returned instead of the result."),

@@ -9,9 +9,9 @@ import anyio
 from pydantic import Field, JsonValue
 
 from hiera_mcp.deps import Deps
-from hiera_mcp.errors import HieraError, RequestError
+from hiera_mcp.errors import HieraError, RequestError, StoreError
 from hiera_mcp.jobs import fault_of_ours
-from hiera_mcp.model.base import Model
+from hiera_mcp.model.base import Model, digest
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.run import Candidate, Job, JobState
 from hiera_mcp.model.work import EvaluateRequest
@@ -64,7 +64,7 @@ async def hiera_candidates_evaluate(
     """
     deps = deps_of(ctx)
     _check_names(candidates)
-    request: JsonValue = {"candidates": [c.name for c in candidates]}
+    request: JsonValue = {"candidates": [{"name": c.name, "sha256": digest(c.model_dump(), 64)} for c in candidates]}
     job = await deps.jobs.submit(
         "evaluate",
         partial(_evaluate, deps, run_id),
@@ -125,8 +125,11 @@ def _check_submission(state: RunState, submission: Submission) -> None:
     ids = [c.id for c in state.candidates]
     if submission.parent_id is not None and submission.parent_id not in ids:
         raise RequestError(
-            f"Candidate `{submission.name}` names the parent {submission.parent_id}, which is not of this run.",
-            valid=ids or ["null"],
+            f"Candidate `{submission.name}` names the parent {submission.parent_id!r}, which is not of this run.",
+            todo="Leave parent_id out when there is no parent."
+            if ids
+            else "The run has no candidates yet: leave it out.",
+            valid=ids,
         )
 
 
@@ -181,23 +184,28 @@ class _Batch:
     async def evaluate(self, candidate: Candidate) -> None:
         """Evaluate one candidate and store what became of it; a failure of ours is no verdict and stops no other."""
         try:
-            request = await self._deps.database(lambda s: _request(s, candidate))
-            outcome = await self._deps.executor.evaluate(request, partial(self._tell, candidate))
+            status = await self._outcome(candidate)
         except HieraError as error:
             status = await self._not_evaluated(candidate, error)
         except Exception as error:
             log.exception("evaluating candidate %s ended by a fault of ours", candidate.id)
             status = await self._not_evaluated(candidate, fault_of_ours(error))
-        else:
-            await self._deps.database(lambda s: _record(s, candidate, outcome))
-            status = outcome.status.value if isinstance(outcome, Evaluation) else "not run"
         self._done += 1
         await self._notify(f"{candidate.name}: {status} ({self._done} of {self._total})", self._done / self._total)
+
+    async def _outcome(self, candidate: Candidate) -> str:
+        request = await self._deps.database(lambda s: _request(s, candidate))
+        outcome = await self._deps.executor.evaluate(request, partial(self._tell, candidate))
+        await self._deps.database(lambda s: _record(s, candidate, outcome))
+        return outcome.status.value if isinstance(outcome, Evaluation) else "not run"
 
     async def _not_evaluated(self, candidate: Candidate, error: HieraError) -> str:
         self.errors.append(error)
         data: JsonValue = {"candidate_id": candidate.id, "reason": str(error)}
-        await self._deps.database(lambda s: s.add_event(NOT_EVALUATED, data, candidate.run_id))
+        try:
+            await self._deps.database(lambda s: s.add_event(NOT_EVALUATED, data, candidate.run_id))
+        except StoreError as problem:  # the candidate then shows as cut off
+            log.warning("why candidate %s has no result is not stored: %s", candidate.id, problem)
         return "not evaluated"
 
     async def _tell(self, candidate: Candidate, message: str, fraction: float | None) -> None:

@@ -93,12 +93,19 @@ def read_task(source: str | None, path: str | None, name: str | None) -> Task:
     if (source is None) == (path is None):
         raise RequestError("Pass exactly one of `source` (the text) and `path` (a file on the server's host).")
     if path is not None:
-        source = _read(Path(path).expanduser())
+        source = _read(_expanded(path))
         name = name or Path(path).stem
     assert source is not None
     if not source.strip():
         raise RequestError("The reference is empty.", todo="Pass a file with Model, get_inputs and get_init_inputs.")
     return Task(name=name or f"task_{digest(source, 8)}", source=source)
+
+
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # `~name` of a user who does not exist
+        raise RequestError(f"`{path}`: {error}", todo="Pass the whole path on the server's host.") from error
 
 
 def _read(path: Path) -> str:

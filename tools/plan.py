@@ -18,6 +18,9 @@ from hiera_mcp.tools.base import ADDS, Ctx, Reason, RunId, Tool, deps_of
 from hiera_mcp.tools.evidence import evidence_of, matching_entries, planned_round
 from hiera_mcp.tools.run_state import RunState, load_run
 
+MAX_STRATEGY = 16_000
+"""Characters of a strategy as JSON."""
+
 Choice = Annotated[
     str | None,
     Field(description="An option, or `recommended`. Leave it out to see the evidence first; nothing is recorded then."),
@@ -96,6 +99,7 @@ async def hiera_plan_strategy(
     """
     if strategy is not None and choice is not None:
         raise RequestError("Pass either `strategy` or `choice`, not both.")
+    check_length(strategy)
     deps = deps_of(ctx)
     state = await deps.database(lambda s: load_run(s, run_id))
     evidence = await evidence_of(state)
@@ -105,6 +109,16 @@ async def hiera_plan_strategy(
         decision = planner.decide_strategy(proposal, strategy, evidence, reason)
         state, recorded = await _record(deps, run_id, decision)
     return _strategy_view(state, evidence, proposal, recorded)
+
+
+def check_length(strategy: Strategy | None) -> None:
+    """Refuse a strategy that no brief could hold."""
+    length = len(strategy.model_dump_json()) if strategy else 0
+    if length > MAX_STRATEGY:
+        raise RequestError(
+            f"The strategy has {length} characters of JSON; at most {MAX_STRATEGY} are taken.",
+            todo="Say each step in a sentence; sources belong into the candidates.",
+        )
 
 
 async def _plan(

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hiera_mcp.model.contract import Contract
-from hiera_mcp.model.evaluation import Comparison, Evaluation
+from hiera_mcp.model.evaluation import Comparison, Evaluation, NotRun
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.run import Candidate, Job, Run
 from hiera_mcp.planning.evidence import Outcome as Judged
 from hiera_mcp.planning.evidence import outcome_of
 from hiera_mcp.planning.next_step import RunState as Standing
-from hiera_mcp.planning.next_step import next_step
+from hiera_mcp.planning.next_step import goal_speedup, next_step
 from hiera_mcp.planning.parents import best_of, compare, select_parents
 from hiera_mcp.store import RecordedDecision, Store
-from hiera_mcp.tools.candidate_rows import Outcome, rows
+from hiera_mcp.tools.candidate_rows import Outcome, rows, shortened
 from hiera_mcp.tools.views import CandidateRow, DecisionRow
 
 NOT_EVALUATED = "not_evaluated"
@@ -76,6 +76,7 @@ class RunState:
 
     def _standing(self) -> Standing:
         here, best = self.run.round, best_of(self.judged)
+        pending = self._pending()
         speedup = best.speedup if best else None
         return Standing(
             run_id=self.run.id,
@@ -86,12 +87,20 @@ class RunState:
             decided_before=frozenset(d.decision.kind for d in self.decisions if d.round < here),
             candidates_left=self.left_in_round,
             pending_jobs=tuple(job.id for job in self.open_jobs),
+            without_result=tuple(c.name for c in self.candidates if c.round == here and c.id in pending),
             best_candidate_id=self.best_id,
             best_profiled=self.best_profile is not None,
             speedup=speedup.low if speedup else None,
             floor_ratio=best.floor_ratio if best else None,
+            target_speedup=goal_speedup(self.run.goal),
+            compiled_only=self._compiled_only(),
             finished=self.run.state == "finished",
         )
+
+    def _compiled_only(self) -> bool:
+        """Whether this round's candidates could only be built here."""
+        found = [self.outcomes.get(c.id) for c in self.candidates if c.round == self.run.round]
+        return any(isinstance(o, NotRun) for o in found)
 
     @property
     def decision_rows(self) -> tuple[DecisionRow, ...]:
@@ -113,6 +122,7 @@ class RunState:
 def load_run(store: Store, run_id: str) -> RunState:
     """The state of a run; NotFoundError when there is none."""
     run = store.run(run_id)
+    store.mark_interrupted()
     state = RunState(
         run=run,
         contract=store.contract(run.contract_id),
@@ -139,6 +149,6 @@ def _decision_row(recorded: RecordedDecision) -> DecisionRow:
         kind=d.kind,
         choice=d.choice,
         decided_by=d.decided_by,
-        reason=d.reason,
+        reason=shortened(d.reason),
         recommended=d.recommended,
     )

@@ -8,9 +8,13 @@ MAX_ROWS = 24
 """Candidates shown; clients cut results above about 50,000 characters."""
 
 
+MAX_DECISIONS = 30
+"""Decisions shown; each may be recorded again as often as an agent likes."""
+
+
 def run_view(state: RunState, settings: Settings) -> RunView:
     """Where the run stands, with the next step."""
-    run, rows = state.run, state.rows
+    run, rows, decisions = state.run, state.rows, state.decision_rows
     by_id = {row.candidate_id: row for row in rows}
     return RunView(
         run_id=run.id,
@@ -27,7 +31,8 @@ def run_view(state: RunState, settings: Settings) -> RunView:
         parents=tuple(by_id[i] for i in state.parent_ids),
         candidates=rows[-MAX_ROWS:],
         earlier_candidates=max(0, len(rows) - MAX_ROWS),
-        decisions=state.decision_rows,
+        decisions=decisions[-MAX_DECISIONS:],
+        earlier_decisions=max(0, len(decisions) - MAX_DECISIONS),
         open_jobs=tuple(OpenJob.of(job) for job in state.open_jobs),
         trajectory_uri=f"hiera://runs/{run.id}/trajectory",
         database=str(settings.database),

@@ -41,12 +41,15 @@ def check_files(name: str, sources: Mapping[str, str], target: Target, space: Sp
     """Refuse files that no candidate of this target has.
 
     Raises:
-        RequestError: a file name is unknown, or there is nothing to run.
+        RequestError: a file name is unknown, a file is empty, or there is nothing to run.
     """
     valid = (source_file(target), MODEL_FILE)
     unknown = [file for file in sources if file not in valid]
     if unknown:
         raise RequestError(f"Candidate `{name}` has unknown files: {', '.join(unknown)}.", valid=valid)
+    empty = [file for file, text in sources.items() if not text.strip()]
+    if empty:
+        raise RequestError(f"Candidate `{name}` has nothing in {', '.join(empty)}.", todo="Send the whole text of it.")
     if source_file(target) not in sources and not space.allows_pytorch:
         raise RequestError(
             f"Candidate `{name}` has no {source_file(target)}.",

@@ -140,6 +140,9 @@ class RunView(Model):
     earlier_candidates: int = 0
     """How many are left out; the trajectory has them all."""
     decisions: tuple[DecisionRow, ...]
+    """The newest ones."""
+    earlier_decisions: int = 0
+    """How many are left out; the trajectory has them all."""
     open_jobs: tuple[OpenJob, ...]
     trajectory_uri: str
     database: str

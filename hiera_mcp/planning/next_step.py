@@ -27,6 +27,8 @@ class RunState(Model):
     candidates_left: int
     """Of the current round."""
     pending_jobs: tuple[str, ...] = ()
+    without_result: tuple[str, ...] = ()
+    """Names of this round's candidates that have no result and will not get one by waiting."""
     best_candidate_id: str | None = None
     best_profiled: bool = False
     speedup: float | None = None
@@ -53,6 +55,10 @@ def next_step(state: RunState) -> str:
         )
     if state.pending_jobs:
         return f'Work is under way: hiera_job(job_id="{state.pending_jobs[0]}", action="wait").'
+    return _resubmit(state) + _onward(state)
+
+
+def _onward(state: RunState) -> str:
     if state.submitted and (reached := _goal(state)):
         return f'{reached}: hiera_run_finish(run_id="{state.run_id}") exports the winner.'
     if state.submitted:
@@ -78,6 +84,17 @@ def _goal(state: RunState) -> str:
     if state.floor_ratio is not None and state.floor_ratio < AT_THE_FLOOR:
         return f"The best candidate takes {state.floor_ratio:.2f}× the floor, so nothing is left to gain"
     return ""
+
+
+def _resubmit(state: RunState) -> str:
+    """How candidates that lost their evaluation get a result; empty when there are none."""
+    if not state.without_result:
+        return ""
+    call = f'hiera_candidates_evaluate(run_id="{state.run_id}", candidates=[...])'
+    names = ", ".join(state.without_result)
+    return (
+        f"No result yet for {names}: {call} with the same names and sources takes them up again in their places. Else: "
+    )
 
 
 def _undecided(state: RunState) -> DecisionKind | None:

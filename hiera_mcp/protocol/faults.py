@@ -25,7 +25,26 @@ def _line(fault: ErrorDetails, schema: Schema) -> str:
         return f"{where}: is required.{_says(_at(schema, loc, schema))}"
     if fault["type"] == "value_error":  # a validator of ours, which names the valid values itself
         return f"{where}: {fault['msg'].removeprefix('Value error, ')}"
-    return f"{where}: {fault['msg']}.{_says(_at(schema, loc, schema))}"
+    here = _at(schema, loc, schema)
+    return f"{where}: {_wanted(fault, here, schema) or fault['msg']}.{_says(here)}"
+
+
+def _wanted(fault: ErrorDetails, here: Schema, root: Schema) -> str:
+    """What the value should have been, for the kinds that pydantic names by its own classes; else empty."""
+    match fault["type"]:
+        case "model_type" | "dict_type" | "model_attributes_type":
+            return f"should be an object{_fields(here)}"
+        case "list_type" | "tuple_type":
+            item = _resolve(here.get("items", {}), root)
+            kind = item.get("type", "value")
+            return f"should be a list, each item {'an' if kind[0] in 'aeio' else 'a'} {kind}{_fields(item)}"
+        case _:
+            return ""
+
+
+def _fields(schema: Schema) -> str:
+    names = list(schema.get("properties", {}))
+    return f" with the fields {', '.join(names)}" if names else ""
 
 
 def _names(wrong: str, schema: Schema) -> str:

@@ -35,6 +35,7 @@ from pydantic import TypeAdapter, ValidationError
 from hiera_mcp.errors import HieraError, NotFoundError, RequestError
 from hiera_mcp.protocol.faults import explain
 from hiera_mcp.protocol.schemas import without_titles
+from hiera_mcp.protocol.texts import fitting, unusable
 
 MAX_COMPLETIONS = 100
 """Of one answer, by the specification."""
@@ -91,16 +92,20 @@ class StrictServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         tool = self._tool(name)
+        if faults := list(unusable(tool.fn_metadata.pre_parse_json(arguments))):
+            raise ToolError(fitting(f"Invalid arguments for {name}:\n{_listed(faults)}"))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             raise _readable(error, tool) from error.__cause__
 
     async def read_resource(self, uri: Any, context: Context[Any, Any] | None = None) -> Any:
+        if faults := list(unusable(str(uri), "uri")):
+            raise ResourceNotFoundError(_listed(faults))
         try:
             return await super().read_resource(uri, context)
         except ResourceNotFoundError as error:
-            raise ResourceNotFoundError(f"{error}. {await self._resource_help()}") from error
+            raise ResourceNotFoundError(f"{fitting(str(error))}. {await self._resource_help()}") from error
         except UnexpectedResourceError as error:
             raise _resource_error(error) from error.__cause__
 
@@ -117,6 +122,8 @@ class StrictServer(MCPServer[Any]):
             raise _invalid(f"There is no prompt `{name}`. Valid: {', '.join(prompts)}.")
         declared = prompts[name].arguments or []
         _check_names(name, set(arguments or {}), {a.name: bool(a.required) for a in declared})
+        if faults := list(unusable(arguments or {})):
+            raise _invalid(f"Invalid arguments for prompt {name}:\n{_listed(faults)}")
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
@@ -148,12 +155,10 @@ def _forbid_extra(tool: Tool) -> dict[str, Any]:
 
 def _readable(error: ToolError, tool: Tool) -> ToolError:
     cause = error.__cause__
-    if isinstance(cause, HieraError):
-        return ToolError(str(cause))
-    if isinstance(cause, ToolError):
-        return ToolError(str(cause))
+    if isinstance(cause, HieraError | ToolError):
+        return ToolError(fitting(str(cause)))
     if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
-        return ToolError(f"Invalid arguments for {tool.name}:\n{explain(cause, tool.parameters)}")
+        return ToolError(fitting(f"Invalid arguments for {tool.name}:\n{explain(cause, tool.parameters)}"))
     if isinstance(error, UnexpectedToolError):
         kind = type(cause).__name__
         return UnexpectedToolError(
@@ -174,7 +179,11 @@ def _resource_error(error: UnexpectedResourceError) -> ResourceError:
 
 
 def _invalid(message: str) -> MCPError:
-    return MCPError(INVALID_PARAMS, message)
+    return MCPError(INVALID_PARAMS, fitting(message))
+
+
+def _listed(faults: list[str]) -> str:
+    return "\n".join(f"- {fault}" for fault in faults)
 
 
 def _check_names(prompt: str, given: set[str], declared: dict[str, bool]) -> None:

@@ -8,6 +8,7 @@ shared, and a checkpoint needs it exclusively.
 
 import fcntl
 import json
+import logging
 import os
 import secrets
 import sqlite3
@@ -25,6 +26,8 @@ from hiera_mcp.store.blobs import Blobs
 from hiera_mcp.store.migrations import migrations
 
 Row = dict[str, Any]
+
+log = logging.getLogger(__name__)
 
 _WAL_LIMIT = 8 << 20
 """A write-ahead log longer than this is folded into the database."""
@@ -146,13 +149,22 @@ class Connection:
             return
         try:
             self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.OperationalError as e:  # what was written is safe in the log; the next write tries again
+            log.warning("the log of %s is not folded in: %s", self.path, e)
         finally:
             fcntl.flock(self._checkpoint_lock, fcntl.LOCK_UN)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        """All rows of a query."""
+        """All rows of a query.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
         with self._lock:
-            return list(self.db.query(sql, list(values)))
+            try:
+                return list(self.db.query(sql, list(values)))
+            except sqlite3.OperationalError as e:
+                raise StoreError(f"Cannot read {self.path}: {e}.", todo="Free disk space, then repeat.") from e
 
     def one(self, table: str, row_id: str, what: str) -> Row:
         """The row with this id.

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from hiera_mcp.errors import RequestError
 from hiera_mcp.model.run import Job, JobState
 from hiera_mcp.store.database import Connection, Row, new_id, now
 
@@ -19,12 +20,17 @@ class Jobs(Connection):
     def add_job(
         self, kind: JobKind, run_id: str | None, request: JsonValue, idempotency_key: str | None = None
     ) -> tuple[Job, bool]:
-        """Queue a job. Returns the job, and False when the key names an earlier one, which is then returned."""
+        """Queue a job. Returns the job, and False when the key names an earlier one, which is then returned.
+
+        Raises:
+            RequestError: the key was used for another request.
+        """
         job_id = new_id("j")
         with self.write() as tx:
             if idempotency_key is not None:
                 earlier = tx.rows("SELECT * FROM jobs WHERE idempotency_key = ?", [idempotency_key])
                 if earlier:
+                    _check_same(earlier[0], request)
                     return _job(earlier[0]), False
             row = {"id": job_id, "kind": kind, "state": "queued", "run_id": run_id, "owner": self.owner}
             rest = {"idempotency_key": idempotency_key, "request": json.dumps(request), "message": "queued"}
@@ -47,9 +53,10 @@ class Jobs(Connection):
     def end_job(self, job_id: str, state: JobState, result: JsonValue = None, error: JsonValue = None) -> Job:
         """End a job. A job that has ended already is left as it is."""
         job = self.job(job_id)
-        sql = """UPDATE jobs SET state = ?, result = ?, error = ?, ended_at = ?, message = ?
-            WHERE id = ? AND state IN ('queued', 'running')"""
-        values = [state.value, json.dumps(result), json.dumps(error), now(), state.value, job_id]
+        sql = """UPDATE jobs SET state = ?1, result = ?2, error = ?3, ended_at = ?4, message = ?1,
+            progress = CASE ?1 WHEN 'done' THEN 1.0 ELSE progress END
+            WHERE id = ?5 AND state IN ('queued', 'running')"""
+        values = [state.value, json.dumps(result), json.dumps(error), now(), job_id]
         with self.write() as tx:
             if tx.execute(sql, values):
                 tx.log("job_ended", {"job_id": job_id, "state": state.value}, job.run_id)
@@ -69,6 +76,14 @@ class Jobs(Connection):
             where.append("state IN ('queued', 'running')")
         sql = f"SELECT * FROM jobs WHERE {' AND '.join(where)} ORDER BY rowid DESC LIMIT ?"
         return tuple(_job(row) for row in self.rows(sql, [*values, limit]))
+
+
+def _check_same(earlier: Row, request: JsonValue) -> None:
+    if json.loads(earlier["request"]) != request:
+        raise RequestError(
+            f"The idempotency key was used for another submission (job {earlier['id']}).",
+            todo="Send the same arguments again, or use another key.",
+        )
 
 
 def _job(row: Row) -> Job:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from hiera_mcp.errors import LostError
+from hiera_mcp.errors import LostError, StoreError
 from hiera_mcp.model.run import Event, JobState
 from hiera_mcp.store.candidates import Candidates
 from hiera_mcp.store.contracts import Contracts
@@ -20,9 +20,14 @@ class Store(Contracts, Runs, Candidates, Jobs, Lessons):
 
     def __init__(self, path: Path, blobs: Path) -> None:
         super().__init__(path, blobs)
-        self._ownership = Ownership(path.parent / "servers")
+        try:
+            self._ownership = Ownership(path.parent / "servers")
+        except OSError as e:
+            raise StoreError(
+                f"Cannot write in {path.parent}: {e.strerror}.", todo="Free space or fix the rights."
+            ) from e
         self.owner = self._ownership.name
-        self._mark_interrupted()
+        self.mark_interrupted()
 
     @classmethod
     def open(cls, path: Path, blobs: Path) -> "Store":
@@ -56,7 +61,9 @@ class Store(Contracts, Runs, Candidates, Jobs, Lessons):
         rows = self.rows(f"SELECT * FROM events WHERE {where} ORDER BY n LIMIT ?", [*values, limit])
         return tuple(Event.model_validate({**row, "data": json.loads(row["data"])}) for row in rows)
 
-    def _mark_interrupted(self) -> None:
+    def mark_interrupted(self) -> None:
+        """End the open jobs of servers that are dead, as interrupted. Done at every start, and again whenever the open
+        work of others is looked at, since a server may be killed while this one runs."""
         sql = "SELECT DISTINCT owner FROM jobs WHERE state IN ('queued', 'running')"
         dead = [row["owner"] for row in self.rows(sql) if self._ownership.is_dead(row["owner"])]
         error = LostError("The server ended while this job was open.", todo="Submit the work again.").as_dict()
