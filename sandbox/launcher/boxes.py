@@ -4,9 +4,13 @@ import os
 import sys
 from pathlib import Path
 
+from hiera_mcp.errors import ToolchainError
+from hiera_mcp.model.space import Target
 from hiera_mcp.model.work import Limits
+from hiera_mcp.sandbox.compilers.build import find_tool
 from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
+from hiera_mcp.sandbox.libraries import runtime_binds
 
 CACHES = (
     "XDG_CACHE_HOME",
@@ -45,11 +49,11 @@ def judge(work: Path, fd: int, device: str) -> BoxSpec:
     )
 
 
-def runner(work: Path, fd: int, device: str, limits: Limits, toolkit: bool) -> BoxSpec:
+def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, ...] = ()) -> BoxSpec:
     """The runner: loads the built candidate from /box, which it cannot change.
 
     Args:
-        toolkit: show it the compilers, for a ModelNew that builds an extension itself.
+        also: what this candidate needs besides, see `candidate_binds`.
     """
     return BoxSpec(
         argv=child_argv("runner", "--fd", str(fd), "--device", device, "--box", BOX),
@@ -61,11 +65,18 @@ def runner(work: Path, fd: int, device: str, limits: Limits, toolkit: bool) -> B
             output_bytes=limits.output_bytes,
         ),
         writable=False,
-        binds=(*_python(), *(toolkit_binds() if toolkit else ())),
+        binds=(*_python(), *also),
         env=environment(),
         fds=(fd,),
         gpu=gpu_of(device),
     )
+
+
+def candidate_binds(target: Target, builds_extension: bool) -> tuple[Bind, ...]:
+    """The libraries that a candidate may be linked with, wherever this host has them, under the paths that its rpath
+    names; and the compilers for a ModelNew that builds an extension itself."""
+    libraries = runtime_binds(target, _toolkit_root(target))
+    return tuple(dict.fromkeys((*libraries, *(toolkit_binds() if builds_extension else ()))))
 
 
 def child_argv(name: str, *arguments: str) -> tuple[str, ...]:
@@ -75,6 +86,13 @@ def child_argv(name: str, *arguments: str) -> tuple[str, ...]:
 def environment() -> dict[str, str]:
     """Every cache is private to the box: a shared one would be a channel from one candidate to the next."""
     return {**child_env(), **{name: f"/tmp/cache/{name.lower()}" for name in CACHES}}
+
+
+def _toolkit_root(target: Target) -> Path | None:
+    try:
+        return find_tool(target).toolkit
+    except ToolchainError:
+        return None  # a ModelNew alone needs no compiler
 
 
 def _python() -> tuple[Bind, ...]:

@@ -16,6 +16,7 @@ from hiera_mcp.model.work import EvaluateRequest, JudgeReport
 from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
+from hiera_mcp.sandbox.isolation.box import Bind
 from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
@@ -44,6 +45,11 @@ class Job:
     def builds_extension(self) -> bool:
         """A ModelNew that compiles an extension by itself needs a compiler in its box, and time."""
         return "cpp_extension" in self.request.sources.get(MODEL_FILE, "")
+
+    @property
+    def binds(self) -> tuple[Bind, ...]:
+        """What the runner's box shows for this candidate."""
+        return boxes.candidate_binds(self.request.contract.target, self.builds_extension)
 
     @property
     def order(self) -> dict[str, Any]:
@@ -106,7 +112,7 @@ async def _with_runner(job: Job, found: Judge) -> Evaluation:
         _copy(job.built.folder, folder)
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            spec = boxes.runner(folder, theirs.fileno(), job.device, job.request.limits, job.builds_extension)
+            spec = boxes.runner(folder, theirs.fileno(), job.device, job.request.limits, job.binds)
             box = await process.start(job.host.isolation, spec)
             theirs.close()
             try:
