@@ -25,6 +25,7 @@ from hiera_mcp.tools.base import (
     finish,
     unfinished,
 )
+from hiera_mcp.tools.run_state import load_run
 
 
 class ProfileResult(LongResult):
@@ -39,7 +40,7 @@ async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: W
     Use it on the best candidate before planning the next round: directions are scored from it. Returns the bottleneck
     in words, metrics with their origin (static, derived from the measured time, or hardware counter), registers and
     spills, occupancy, instruction mix, time / floor. A metric that could not be read is null with the reason.
-    Next: hiera_plan_direction.
+    Next: plan the next round; hiera_plan_direction reads the best candidate's profile.
     """
     deps = deps_of(ctx)
     run_id, request = await deps.database(lambda s: _request(s, candidate_id))
@@ -49,7 +50,7 @@ async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: W
     if job.state is not JobState.DONE:
         return ProfileResult(state=job.state, job_id=job.id, next_step=unfinished(job, "call this tool again"))
     result: Any = job.result
-    step = f"Call hiera_plan_direction(run_id='{run_id}'): it reads this profile when the candidate is the best one."
+    step = (await deps.database(lambda s: load_run(s, run_id))).next_step
     return ProfileResult(
         state=job.state, job_id=job.id, profile=Profile.model_validate(result["profile"]), next_step=step
     )

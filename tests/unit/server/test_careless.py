@@ -1,7 +1,6 @@
 """Requests of a careless agent: each is answered with what was wrong and what to do, and nothing of it is half done."""
 
 import sqlite3
-from functools import partial
 from typing import Any
 
 import anyio
@@ -131,10 +130,16 @@ async def test_waiting_for_the_job_of_a_server_that_dies_ends_with_it(bench: Any
     async with bench.session() as call:
         other = await anyio.to_thread.run_sync(Store.open, bench.settings.database, bench.settings.blobs)
         job, _ = other.add_job("check", None, {})
+        seen: list[Any] = []
+
+        async def wait() -> None:
+            seen.append(await call("hiera_job", job_id=job.id, wait_s=300))
+
         async with anyio.create_task_group() as group:
-            group.start_soon(partial(anyio.to_thread.run_sync, other.close))
-            seen = await call("hiera_job", job_id=job.id, wait_s=300)
-    assert seen["state"] == "interrupted"
+            group.start_soon(wait)
+            await anyio.sleep(0.1)
+            await anyio.to_thread.run_sync(other.close)
+    assert seen[0]["state"] == "interrupted"
 
 
 @pytest.fixture
