@@ -100,7 +100,7 @@ class LocalExecutor:
 
 
 class _Launcher:
-    """One launcher process and the requests that it works on."""
+    """One launcher, by its guardian's process, and the requests that it works on."""
 
     def __init__(self, process: asyncio.subprocess.Process, pidfd: int, channel: Channel, log: IO[bytes]) -> None:
         self._process = process
@@ -156,8 +156,7 @@ class _Launcher:
         with anyio.CancelScope(shield=True):
             with anyio.move_on_after(CLOSE_S):
                 await self._process.wait()
-            self._kill()
-            await self._process.wait()
+            self._end()
             await self._reading
 
     async def _send(self, message: Message) -> None:
@@ -173,7 +172,7 @@ class _Launcher:
                 while not _ends(await answers.get()):
                     pass
             if scope.cancelled_caught:
-                self._kill()
+                self._end()
 
     async def _read(self) -> None:
         """Deliver what the launcher says; at its end, tell all who wait."""
@@ -188,7 +187,7 @@ class _Launcher:
         except (Closed, Malformed):
             self.lost = True
         self._channel.abort()
-        self._kill()
+        self._end()
         await self._process.wait()
         os.close(self._pidfd)
         error = self._lost_error().as_dict()
@@ -196,11 +195,14 @@ class _Launcher:
             inbox.put_nowait({"event": "error", "error": error})
         self._log.close()
 
-    def _kill(self) -> None:
-        """Not by `Process.kill`: that polls first, and may so take the process's end from asyncio, which then complains."""
+    def _end(self) -> None:
+        """Have the guardian kill the launcher and all below it, then end itself (see `launcher/guardian.py`).
+
+        Not by `Process.terminate`: that polls first, and may so take the process's end from asyncio, which then complains.
+        """
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+                signal.pidfd_send_signal(self._pidfd, signal.SIGTERM)
 
     def _lost_error(self) -> LostError:
         words = _last_words(self._log)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import ctypes
 import os
 import signal
 import socket
@@ -10,19 +9,16 @@ import sys
 from pathlib import Path
 
 from hiera_mcp.sandbox.launcher.channel import Channel
+from hiera_mcp.sandbox.launcher.guardian import stay_behind
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.service import Service
-
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
     arguments = _arguments()
-    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    stay_behind(arguments.fd)
     asyncio.run(_serve(socket.socket(fileno=arguments.fd), arguments.cache, arguments.unsafe))
-    # What could not be ended in time dies with this process (PDEATHSIG of every box): do not wait for it.
+    # What could not be ended in time is ended by the guardian: do not wait for it.
     sys.stderr.flush()
     os._exit(0)
 
@@ -43,12 +39,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cache", type=Path, required=True, help="folder of the compile cache")
     parser.add_argument("--unsafe", action="store_true", help="run untrusted code without isolation")
     return parser.parse_args()
-
-
-def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from hiera_mcp.errors import LostError, TaskError
 from hiera_mcp.model.evaluation import Evaluation, Status
 from hiera_mcp.model.work import TraceRequest
+from hiera_mcp.sandbox.child.tree import children
 from hiera_mcp.sandbox.launcher.locks import DeviceLocks
 from hiera_mcp.sandbox.local import LocalExecutor
 
@@ -23,13 +24,14 @@ SERVER = """
 import asyncio, sys
 from pathlib import Path
 from hiera_mcp.model.work import TraceRequest
+from hiera_mcp.sandbox.child.tree import children
 from hiera_mcp.sandbox.local import LocalExecutor
 
 async def main():
     executor = LocalExecutor(cache_dir=Path(sys.argv[1]))
     async def notify(message, fraction):
         if message.startswith("tracing"):
-            print(executor._launcher._process.pid, flush=True)
+            print(*children(executor._launcher._process.pid), flush=True)
     await executor.trace(TraceRequest(source="while True: pass", name="endless"), notify)
 
 asyncio.run(main())
@@ -46,7 +48,7 @@ async def main():
         os.kill(launcher._process.pid, signal.SIGKILL)
         until = time.monotonic() + 0.1
         while time.monotonic() < until:
-            launcher._kill()  # what happens when the loss is noticed, at every moment at which that may be
+            launcher._end()  # what happens when the loss is noticed, at every moment at which that may be
         await launcher._reading
     await executor.close()
 
@@ -95,8 +97,12 @@ def endless(timeout_s: float = 100) -> TraceRequest:
     return TraceRequest(source=ENDLESS, name="endless", timeout_s=timeout_s)
 
 
-def launcher_pid(executor: Any) -> int:
+def guardian_pid(executor: Any) -> int:
     return executor._launcher._process.pid
+
+
+def launcher_pid(executor: Any) -> int:
+    return children(guardian_pid(executor))[0]
 
 
 async def gone(alive: Any, some: Any) -> None:
@@ -148,15 +154,16 @@ async def test_a_notify_that_fails_cancels_the_work(executor: LocalExecutor, tre
     assert len(alive(tree(launcher_pid(executor)))) == 1
 
 
+@pytest.mark.parametrize("victim", [launcher_pid, guardian_pid])
 async def test_a_killed_launcher_means_lost_for_all_who_wait_and_the_next_request_works(
-    executor: LocalExecutor, tree: Any, alive: Any
+    victim: Any, executor: LocalExecutor, tree: Any, alive: Any
 ):
     progress = Progress()
     waiting = [asyncio.create_task(executor.trace(endless(), progress)) for _ in range(3)]
     await progress.heard("tracing")
     await asyncio.sleep(0.3)
-    all_of_it = tree(launcher_pid(executor))
-    os.kill(launcher_pid(executor), signal.SIGKILL)
+    all_of_it = tree(guardian_pid(executor))
+    os.kill(victim(executor), signal.SIGKILL)
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(r) for r in results] == [LostError] * 3
     await gone(alive, all_of_it)
@@ -191,6 +198,7 @@ async def test_a_killed_server_leaves_no_process(tmp_path: Path, tree: Any, aliv
 
 async def test_ctrl_c_in_the_servers_terminal_does_not_reach_the_launcher(executor: LocalExecutor):
     await executor.doctor()
+    assert os.getsid(guardian_pid(executor)) == guardian_pid(executor)
     assert os.getsid(launcher_pid(executor)) == launcher_pid(executor)
 
 
