@@ -68,6 +68,17 @@ def gpus() -> tuple[GpuDevice, ...]:
     return parse_gpus(done.stdout) if done.returncode == 0 else ()
 
 
+def unlisted_gpus(driver: Path = Path("/proc/driver/nvidia")) -> tuple[str, ...]:
+    """Models of the GPUs that the driver knows, where nvidia-smi lists none: nothing can be run on them then."""
+    if gpus():
+        return ()
+    found: list[str] = []
+    for path in sorted(driver.glob("gpus/*/information")):
+        m = re.search(r"^Model:\s*(\S.*?)\s*$", path.read_text(errors="replace"), re.MULTILINE)
+        found.append(m[1] if m else "unknown model")
+    return tuple(found)
+
+
 def best_target(present: Sequence[GpuDevice] | None = None) -> Target:
     """The target of this host's first GPU; `cpu` where there is none."""
     present = gpus() if present is None else present

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hiera_mcp.model.space import Target, architecture, is_cpu
 from hiera_mcp.model.work import DoctorReport, IsolationReport, TargetReport
-from hiera_mcp.sandbox.devices import GpuDevice, device_for, gpus
+from hiera_mcp.sandbox.devices import GpuDevice, device_for, gpus, unlisted_gpus
 from hiera_mcp.sandbox.isolation import probe
 from hiera_mcp.sandbox.isolation.binds import find_tool
 from hiera_mcp.sandbox.isolation.box import Isolation
@@ -33,6 +33,9 @@ TARGETS: tuple[Target, ...] = ("cpu", "cuda:sm_80", "cuda:sm_90a")
 """Targets that are reported on even where no GPU is."""
 
 MISSING = "missing"
+NVIDIA_SMI = (
+    "Put the driver's nvidia-smi on the PATH (in a container: the driver capability `utility`) and see what it says."
+)
 VERSION_S = 20.0
 
 
@@ -42,7 +45,7 @@ async def report(chosen: Isolation | None, thorough: bool) -> DoctorReport:
     names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
     tools = {**dict(zip(TOOLS, names, strict=True)), **{name: library_version(name) for name in DISTRIBUTIONS}}
     architectures = await _architectures()
-    return assemble(isolation, chosen.name if chosen else None, gpus(), tools, architectures)
+    return assemble(isolation, chosen.name if chosen else None, gpus(), tools, architectures, unlisted_gpus())
 
 
 def assemble(
@@ -51,8 +54,14 @@ def assemble(
     present: Sequence[GpuDevice],
     tools: Mapping[str, str],
     architectures: Sequence[str],
+    unlisted: Sequence[str] = (),
 ) -> DoctorReport:
-    """The report from what was seen. `architectures`: what the installed nvcc can build for, as `sm_80`."""
+    """The report from what was seen.
+
+    Args:
+        architectures: what the installed nvcc can build for, as `sm_80`.
+        unlisted: GPUs that nvidia-smi does not list.
+    """
     targets = tuple(dict.fromkeys((*(g.target for g in present), *TARGETS)))  # a GPU's own target before older ones
     reports = tuple(target_report(t, chosen, present, tools, architectures) for t in targets)
     return DoctorReport(
@@ -61,7 +70,7 @@ def assemble(
         targets=reports,
         gpus=tuple(_gpu_line(g) for g in present),
         tools=dict(tools),
-        advice=advice(chosen, present, tools),
+        advice=advice(chosen, present, tools, unlisted),
     )
 
 
@@ -95,7 +104,9 @@ def target_report(
     )
 
 
-def advice(chosen: str | None, present: Sequence[GpuDevice], tools: Mapping[str, str]) -> tuple[str, ...]:
+def advice(
+    chosen: str | None, present: Sequence[GpuDevice], tools: Mapping[str, str], unlisted: Sequence[str] = ()
+) -> tuple[str, ...]:
     """What to do on this host, the most important first."""
     lines: list[str] = []
     if chosen is None:
@@ -104,7 +115,9 @@ def advice(chosen: str | None, present: Sequence[GpuDevice], tools: Mapping[str,
         lines.append(f"Isolation by {chosen}; bubblewrap isolates more. bwrap: {tools['bwrap']}.")
     wanted = ("g++", "torch", *(("nvcc", "ncu", "cuobjdump", "cupy") if present else ()))
     lines.extend(f"{name} is {tools[name]}." for name in wanted if tools[name].startswith(MISSING))
-    if not present:
+    if unlisted:
+        lines.append(f"{', '.join(unlisted)}: not used, because nvidia-smi does not list it. {NVIDIA_SMI}")
+    elif not present:
         lines.append("No GPU is visible: target `cpu` runs; CUDA candidates are compiled and checked where nvcc is.")
     return tuple(lines)
 

@@ -1,10 +1,13 @@
 """Which target runs on which device."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hiera_mcp.errors import RequestError
+from hiera_mcp.sandbox import devices
 from hiera_mcp.sandbox.devices import (
     GpuDevice,
     best_target,
@@ -18,6 +21,15 @@ from hiera_mcp.sandbox.devices import (
 A100 = GpuDevice(0, "NVIDIA A100-SXM4-80GB", (8, 0), 81920, "580.65.06")
 H200 = GpuDevice(1, "NVIDIA H200", (9, 0), 143771, "580.65.06")
 B200 = GpuDevice(2, "NVIDIA B200", (10, 0), 183359, "580.65.06")
+
+
+def test_gpus_without_nvidia_smi_are_known_by_the_drivers_own_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number, text in enumerate(("Model: \t\t NVIDIA H200\nIRQ:   \t\t 41\n", "IRQ: 42\n")):
+        (tmp_path / "gpus" / str(number)).mkdir(parents=True)
+        (tmp_path / "gpus" / str(number) / "information").write_text(text)
+    monkeypatch.setattr(devices, "gpus", lambda: ())
+    assert devices.unlisted_gpus(tmp_path) == ("NVIDIA H200", "unknown model")
+    assert devices.unlisted_gpus(tmp_path / "absent") == ()
 
 
 def test_gpus_are_read_from_the_list_of_nvidia_smi():

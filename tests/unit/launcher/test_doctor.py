@@ -45,6 +45,12 @@ def test_without_a_gpu_cuda_candidates_are_compiled_and_not_run():
     assert cuda.compiles and not cuda.runs and "no GPU" in cuda.reason
 
 
+def test_a_gpu_that_nvidia_smi_does_not_list_is_named_and_what_to_do():
+    report = assemble((), "bubblewrap", (), TOOLS, ARCHITECTURES, ("NVIDIA H200",))
+    assert any("NVIDIA H200: not used" in line and "nvidia-smi" in line for line in report.advice)
+    assert not any("No GPU is visible" in line for line in report.advice)
+
+
 def test_an_nvcc_that_is_too_old_for_a_gpu_says_what_it_knows():
     b200 = GpuDevice(0, "NVIDIA B200", (10, 0), 183359, "580.65.06")
     report = assemble((), "bubblewrap", (b200,), TOOLS, ARCHITECTURES)
