@@ -101,7 +101,7 @@ class Agent:
             tool, arguments = self._call_in(sentence)
             result = await self.client.call_tool(tool, arguments)
             assert not result.is_error, (tool, arguments, result.content)
-            answer = result.structured_content or {}
+            answer: Answer = dict(result.structured_content or {})
             self.steps.append((tool, answer))
             sentence = str(answer["next_step"])
 
@@ -136,6 +136,8 @@ class Walk:
     steps: list[tuple[str, Answer]]
     data_dir: Path
     tools: list[str]
+    log: str
+    """Lines with `error` of the log of the candidate that does not compile."""
 
     def answers(self, tool: str) -> list[Answer]:
         return [answer for name, answer in self.steps if name == tool]
@@ -187,7 +189,10 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             agent = Agent(client)
             tools = [tool.name for tool in (await client.list_tools()).tools]
             await agent.walk()
-        return Walk(agent.steps, data_dir, tools)
+            broken = agent.steps[-1][1]["run"]["candidates"][0]
+            page = await client.call_tool("hiera_artifact_read", {"uri": broken["log_uri"], "grep": "error"})
+        text = str(dict(page.structured_content or {}).get("text"))
+        return Walk(agent.steps, data_dir, tools, text)
 
     return anyio.run(run)
 
@@ -207,6 +212,11 @@ def test_each_candidate_gets_its_verdict_and_the_best_is_timed(walk: Walk) -> No
     assert run["best"]["status"] == "passed"
     speedup = run["best"]["speedup"]
     assert speedup["low"] <= speedup["median"] <= speedup["high"]
+
+
+def test_the_log_of_a_candidate_is_read_by_pattern(walk: Walk) -> None:
+    assert "cpu_source.cpp:" in walk.log
+    assert all("error" in line for line in walk.log.splitlines())
 
 
 def test_evidence_is_seen_before_each_choice_is_recorded(walk: Walk) -> None:
