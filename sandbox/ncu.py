@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiera_mcp.model.profile import Metric
+from hiera_mcp.sandbox.isolation.box import Bind
 
 METRICS: dict[str, str] = {
     "time": "gpu__time_duration.sum",
@@ -49,6 +50,8 @@ METRICS: dict[str, str] = {
 }
 """Our name → ncu's."""
 
+MOST_LAUNCHES = 16
+
 PERMISSION = (
     "Hardware counters are reserved for administrators on this host (ERR_NVGPUCTRPERM). Set "
     "NVreg_RestrictProfilingToAdminUsers=0 for the nvidia module, or run where profiling is allowed; until then the "
@@ -70,6 +73,7 @@ _FAILURES: tuple[tuple[re.Pattern[str], str], ...] = (
         "Hardware counters were not read: ncu and the driver do not fit each other.",
     ),
 )
+_INSTALLED = (Path("/opt/nvidia/nsight-compute"),)
 _SECONDS = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -103,13 +107,28 @@ def find() -> Path | None:
     candidates = [Path(found)] if found else []
     candidates += [
         Path("/usr/local/cuda/bin/ncu"),
-        *sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"), reverse=True),
+        *sorted((found for folder in _INSTALLED for found in folder.glob("*/ncu")), reverse=True),
     ]
     return next((c.resolve() for c in candidates if c.is_file()), None)
 
 
+def binds(ncu: Path) -> tuple[Bind, ...]:
+    """What a box must show so that ncu runs: its installation. What is called ncu may be a script that calls the one in
+    NVIDIA's own folder, so that is shown too."""
+    folders = [ncu.parent, *(folder for folder in _INSTALLED if folder.is_dir())]
+    return tuple(Bind(folder, str(folder)) for folder in folders if not folder.is_relative_to("/usr"))
+
+
 def command(
-    ncu: Path, target: Sequence[str], log: str, *, skip: int = 0, count: int = 16, kernel: str = "", nvtx: str = ""
+    ncu: Path,
+    target: Sequence[str],
+    log: str,
+    *,
+    skip: int = 0,
+    count: int = MOST_LAUNCHES,
+    kernel: str = "",
+    nvtx: str = "",
+    marked: bool = False,
 ) -> tuple[str, ...]:
     """The command line that profiles launches of `target`.
 
@@ -120,6 +139,7 @@ def command(
         count: matching launches to profile; each is replayed once per group of counters.
         kernel: regular expression on demangled kernel names; empty for all.
         nvtx: push/pop range to which profiling is limited; empty for none.
+        marked: only launches between the target's cuProfilerStart and cuProfilerStop.
     """
     return (
         str(ncu),
@@ -129,6 +149,7 @@ def command(
         *("--launch-skip", str(skip), "--launch-count", str(count)),
         *(("--kernel-name-base", "demangled", "--kernel-name", f"regex:{kernel}") if kernel else ()),
         *(("--nvtx", "--nvtx-include", f"{nvtx}/") if nvtx else ()),
+        *(("--profile-from-start", "off") if marked else ()),
         *target,
     )
 
@@ -156,9 +177,20 @@ def failure(text: str) -> str | None:
     return f"Hardware counters were not read: ncu failed ({said[:200]})."
 
 
+def describe(launches: Sequence[Launch]) -> str:
+    """What a reader of the metrics must know: of which launch they are, and how many there were."""
+    longest = max(launches, key=_seconds)
+    total = sum(map(_seconds, launches))
+    share = f"{100 * _seconds(longest) / total:.0f} % of their time" if total else "of unknown time"
+    return (
+        f"Hardware counters of {_counted(len(launches))} of one call, with cold caches, by Nsight Compute; the metrics "
+        f"ncu_* are those of the longest one ({share}): {longest.kernel[:200]}."
+    )
+
+
 def metrics(launches: Iterable[Launch]) -> tuple[Metric, ...]:
     """The counters of the launch that took longest, by our names; what is absent is null with a reason."""
-    longest = max(launches, key=lambda launch: launch.seconds or 0.0, default=None)
+    longest = max(launches, key=_seconds, default=None)
     if longest is None:
         return ()
     return tuple(
@@ -171,6 +203,16 @@ def metrics(launches: Iterable[Launch]) -> tuple[Metric, ...]:
         )
         for name in METRICS
     )
+
+
+def _counted(launches: int) -> str:
+    if launches == MOST_LAUNCHES:
+        return f"the first {launches} kernel launches"
+    return f"{launches} kernel launch{'' if launches == 1 else 'es'}"
+
+
+def _seconds(launch: Launch) -> float:
+    return launch.seconds or 0.0
 
 
 def _launch(header: list[str], units: list[str], row: list[str]) -> Launch:

@@ -5,7 +5,9 @@ ordered with it and shows as a difference between the events and the judge's clo
 device is synchronised, whatever stream the candidate used.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+import ctypes
+from collections.abc import Callable, Generator, Sequence
 
 from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.cudart import cuda_runtime
@@ -79,6 +81,16 @@ class CudaPlatform:
 
         code, ns = self.once(all_of_them)
         return code, [ns]
+
+    @contextlib.contextmanager
+    def marked(self) -> Generator[None]:
+        """What runs inside is what a profiler shall see (CUDA driver API, cuProfilerStart and cuProfilerStop)."""
+        driver = ctypes.CDLL("libcuda.so.1")
+        driver.cuProfilerStart()
+        try:
+            yield
+        finally:
+            driver.cuProfilerStop()
 
     def describe(self, code: int) -> str:
         """The CUDA name of a return code, since hiera_run usually returns cudaGetLastError()."""

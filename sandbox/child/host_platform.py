@@ -1,10 +1,11 @@
 """The runner's view of the processor: maps shared memory and times calls with a monotonic clock. Standard library only."""
 
+import contextlib
 import ctypes
 import mmap
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 _MAP_SHARED, _MAP_POPULATE = 0x1, 0x8000
 
@@ -66,6 +67,11 @@ class HostPlatform:
                 return code, [time.perf_counter_ns() - start]
             deliver(s)
         return 0, [time.perf_counter_ns() - start]
+
+    @contextlib.contextmanager
+    def marked(self) -> Generator[None]:
+        """No profiler of processors is asked to look."""
+        yield
 
     def describe(self, code: int) -> str:
         """What a return code says; nothing on cpu, where codes are the candidate's own."""

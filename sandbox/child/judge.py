@@ -14,7 +14,7 @@ from typing import Any
 from hiera_mcp.sandbox.child import clocks
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.machine import device_facts, select
-from hiera_mcp.sandbox.child.measure import BUDGET_S, Course, Samples, kernelbench
+from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, contract_id
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch, stopwatch_for
@@ -121,9 +121,19 @@ class _Evaluation:
         self._bench.load(self._order["candidate"]["kind"], self._interface())
         self._stage = "verify"
         verifier = Verifier(self._reference, self._bench, self._record, self._progress)
+        if self._order["op"] == "profile":
+            return self._profile(verifier)
         prepare_s = verifier.verify()
         self._stage = "time"
         return self._time(verifier.reference_mutates, prepare_s)
+
+    def _profile(self, verifier: Verifier) -> tuple[str, str]:
+        """One verified call, then one for a profiler around the runner; nothing is timed, and no verdict is reached."""
+        verifier.verify_once()
+        self._stage = "time"
+        self._progress("profile one call", 0.5)
+        self._bench.run(CASE, [0], "profile")
+        return "passed", "one call was verified, and one made for the profiler"
 
     def _interface(self) -> dict[str, Any]:
         """What the runner may know: shapes and names, never the reference's source."""

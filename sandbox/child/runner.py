@@ -8,7 +8,8 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     buffers  {arenas, params, cases} + descriptors  {}
     prepare  {case}                                 {ns}
     run      {case, sets, mode, flush}              {ns: [..]}
-             mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called
+             mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
+             `profile`: as `each`, marked for a profiler
     quit     {}                                     (ends)
 
 For the C ABI on cpu only the standard library is imported.
@@ -96,6 +97,9 @@ class Runner:
 
         if request["mode"] == "empty":
             code, ns = self._platform.each(_nothing, _nothing, sets, request["flush"])
+        elif request["mode"] == "profile":
+            with self._platform.marked():
+                code, ns = self._platform.each(call, deliver, sets, request["flush"])
         elif request["mode"] == "batch":
             code, ns = self._platform.batch(call, deliver, sets)
         else:

@@ -2,16 +2,19 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from hiera_mcp.errors import ToolchainError
 from hiera_mcp.model.space import Target
 from hiera_mcp.model.work import Limits
+from hiera_mcp.sandbox import ncu
 from hiera_mcp.sandbox.compilers.build import find_tool
 from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.libraries import runtime_binds
 
+COUNTERS = "ncu.csv"
 CACHES = (
     "XDG_CACHE_HOME",
     "TORCH_EXTENSIONS_DIR",
@@ -69,6 +72,20 @@ def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, .
         env=environment(),
         fds=(fd,),
         gpu=gpu_of(device),
+    )
+
+
+def profiler(runner: BoxSpec, ncu_program: Path) -> BoxSpec:
+    """The same runner as a child of Nsight Compute, which leaves its table in /box/ncu.csv.
+
+    Its lock file and its sockets lie in the box's own /tmp; the device's lock keeps runs apart.
+    """
+    return replace(
+        runner,
+        argv=ncu.command(ncu_program, runner.argv, f"{BOX}/{COUNTERS}", marked=True),
+        writable=True,
+        binds=(*runner.binds, *ncu.binds(ncu_program)),
+        profiler=True,
     )
 
 

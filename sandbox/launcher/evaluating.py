@@ -9,6 +9,7 @@ from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import build
+from hiera_mcp.sandbox.launcher.counting import count
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judging import Job, judge
 from hiera_mcp.sandbox.launcher.verdict import not_built
@@ -34,7 +35,13 @@ async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Eval
 
 
 async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profile:
-    """Static and derived evidence. Hardware counters will be read here, by ncu around a runner, under the device's lock."""
-    device = device_for(request.contract.target, request.device)
+    """Static and derived evidence; on a GPU also hardware counters, where they can be read."""
+    target = request.contract.target
+    device = device_for(target, request.device)
     built = await build(host, request, notify)
-    return evidence.profile(request, built, device_of(host, request.contract.target, device))
+    here = device_of(host, target, device)
+    found = evidence.profile(request, built, here)
+    if device is None or device == "cpu" or not_built(built, here):
+        return found
+    await notify("reading hardware counters", None)
+    return (await count(Job(host, request, built, device, notify))).added_to(found)

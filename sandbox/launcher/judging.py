@@ -12,21 +12,26 @@ from typing import Any
 from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.space import MODEL_FILE
-from hiera_mcp.model.work import EvaluateRequest, JudgeReport
+from hiera_mcp.model.work import EvaluateRequest, JudgeReport, ProfileRequest
 from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
-from hiera_mcp.sandbox.isolation.box import Bind
+from hiera_mcp.sandbox.isolation.box import Bind, BoxSpec, Outcome
 from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, Ready, ending
+from hiera_mcp.sandbox.launcher.leftovers import read_result
 from hiera_mcp.sandbox.launcher.verdict import judged
 
 GRACE_S = 30.0
 """So long may the judge take to notice that its runner is gone: it may be in the middle of the reference."""
 SETTLE_S = 2.0
 """So long may a runner take to end after it closed its channel; then it is ended."""
+FINISH_S = 30.0
+"""So long may Nsight Compute take to write its table once the runner has ended."""
+REPLAYS = 10
+"""Nsight Compute repeats each launch about so often, once per group of counters, and saves its memory meanwhile."""
 ATTEMPTS = 2
 """A judge that dies takes no candidate with it: once more, with a fresh one."""
 
@@ -36,10 +41,12 @@ class Job:
     """One candidate to judge."""
 
     host: Host
-    request: EvaluateRequest
+    request: EvaluateRequest | ProfileRequest
     built: Built
     device: str
     notify: Notify
+    ncu: Path | None = None
+    """Nsight Compute, where it shall look at one call; nothing is timed then, and no verdict is reached."""
 
     @property
     def builds_extension(self) -> bool:
@@ -55,21 +62,55 @@ class Job:
     def order(self) -> dict[str, Any]:
         """The message to the judge, but for the job's name."""
         limits = self.request.limits
+        protocol = self.request.protocol if isinstance(self.request, EvaluateRequest) else "hiera"
         return {
-            "op": "judge",
+            "op": "profile" if self.ncu else "judge",
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": self.built.kind},
-            "options": {"protocol": self.request.protocol, "call_s": limits.call_s, "load_s": self.load_s},
+            "options": {"protocol": protocol, "call_s": limits.call_s * self.slowdown, "load_s": self.load_s},
         }
+
+    def spec(self, folder: Path, fd: int) -> BoxSpec:
+        """The runner's box around `folder`, which holds the built candidate; `fd` is its channel to the judge."""
+        runner = boxes.runner(folder, fd, self.device, self.request.limits, self.binds)
+        return boxes.profiler(runner, self.ncu) if self.ncu else runner
+
+    @property
+    def slowdown(self) -> int:
+        return REPLAYS if self.ncu else 1
 
     @property
     def load_s(self) -> float:
         return max(self.request.limits.load_s, 300.0) if self.builds_extension else self.request.limits.load_s
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A runner's work, as the judge and the launcher saw it."""
+
+    report: JudgeReport
+    outcome: Outcome
+    deadline: str | None
+    """Which deadline passed, in words."""
+    ready: Ready
+    """What the judge said of the device."""
+    counters: bytes | None
+    """What Nsight Compute wrote, if it was there."""
+
+
 async def judge(job: Job) -> tuple[Evaluation, Ready]:
     """The evaluation of a candidate that was built, without its build and device, and what the judge said of the device.
+
+    Raises:
+        SandboxError: the judge or the reference failed; the candidate is not to blame.
+    """
+    ended = await run(job)
+    return judged(ended.report, ended.outcome, ended.deadline), ended.ready
+
+
+async def run(job: Job) -> Ended:
+    """Have the judge do its work with the candidate in a fresh runner.
 
     Raises:
         SandboxError: the judge or the reference failed; the candidate is not to blame.
@@ -85,9 +126,9 @@ async def judge(job: Job) -> tuple[Evaluation, Ready]:
     raise AssertionError("unreachable")
 
 
-async def _with_judge(job: Job) -> tuple[Evaluation, Ready]:
+async def _with_judge(job: Job) -> Ended:
     async with _judge(job) as found:
-        return await _with_runner(job, found), found.ready
+        return await _with_runner(job, found)
 
 
 @contextlib.asynccontextmanager
@@ -106,14 +147,13 @@ async def _judge(job: Job) -> AsyncGenerator[Judge]:
     judges.keep(job.device, found)
 
 
-async def _with_runner(job: Job, found: Judge) -> Evaluation:
-    """Judge the candidate in a fresh runner; when this returns or raises, no process of the runner is left."""
+async def _with_runner(job: Job, found: Judge) -> Ended:
+    """When this returns or raises, no process of the runner is left."""
     with job.host.work.folder("runner") as folder:
         _copy(job.built.folder, folder)
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            spec = boxes.runner(folder, theirs.fileno(), job.device, job.request.limits, job.binds)
-            box = await process.start(job.host.isolation, spec)
+            box = await process.start(job.host.isolation, job.spec(folder, theirs.fileno()))
             theirs.close()
             try:
                 name = await found.judge(job.order, ours.fileno())
@@ -121,7 +161,8 @@ async def _with_runner(job: Job, found: Judge) -> Evaluation:
                 report, deadline = await _follow(job, found, name, box)
             finally:
                 await box.kill()
-        return judged(report, await box.wait(), deadline)
+        counters = read_result(folder / boxes.COUNTERS) if job.ncu else None
+        return Ended(report, await box.wait(), deadline, found.ready, counters)
 
 
 async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[JudgeReport, str | None]:
@@ -145,8 +186,8 @@ async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[J
         if not reporting.done():
             raise _busy(last)
         report = reporting.result()
-        if report.outcome == "runner_lost":
-            await asyncio.wait((running,), timeout=SETTLE_S)
+        if job.ncu or report.outcome == "runner_lost":
+            await asyncio.wait((running,), timeout=FINISH_S if job.ncu else SETTLE_S)
         return report, deadline
     finally:
         reporting.cancel()

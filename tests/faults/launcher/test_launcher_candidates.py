@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from hiera_mcp.model.evaluation import Evaluation, Status
 from hiera_mcp.model.space import Space
+from hiera_mcp.sandbox.child.tree import children
 from hiera_mcp.sandbox.local import LocalExecutor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -154,7 +155,7 @@ async def test_nothing_is_left_in_the_work_folders(executor: LocalExecutor, requ
 
 
 def launcher_pid(executor: Any) -> int:
-    return executor._launcher._process.pid
+    return children(executor._launcher._process.pid)[0]
 
 
 def _open_folders(pid: int) -> list[str]:

@@ -141,7 +141,7 @@ class Driver:
         return JudgeReport.model_validate(event["report"])
 
     def ask(
-        self, contract: Contract, cpp: str | None = None, python: str | None = None, **options: Any
+        self, contract: Contract, cpp: str | None = None, python: str | None = None, op: str = "judge", **options: Any
     ) -> dict[str, Any]:
         """The same; the last event as it came."""
         self._count += 1
@@ -153,7 +153,7 @@ class Driver:
             (box / "model_new.py").write_text(python)
         runner, peer = _spawn("runner", box, self._device, "--box", str(box))
         order = {
-            "op": "judge",
+            "op": op,
             "job": f"j{self._count}",
             "contract": contract.model_dump(mode="json"),
             "candidate": {"kind": "python" if python else "c_abi"},

@@ -1,0 +1,73 @@
+"""Hardware counters of a candidate, through the tools, by Nsight Compute inside the runner's box."""
+
+import re
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from hiera_mcp.cli.connection import connected
+from hiera_mcp.client.drive import drive
+from hiera_mcp.client.folder import read_folder
+from hiera_mcp.client.session import Session
+from hiera_mcp.model.profile import Profile
+from hiera_mcp.sandbox import ncu
+from hiera_mcp.sandbox.devices import gpus
+from hiera_mcp.settings import from_environment
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not gpus(), reason="needs an NVIDIA GPU"),
+    pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc"),
+    pytest.mark.skipif(ncu.find() is None, reason="needs Nsight Compute"),
+]
+
+Server = Callable[[], AbstractAsyncContextManager[Client]]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    """A server with a database of its own."""
+    return lambda: connected(replace(from_environment(), data_dir=tmp_path / "data"))
+
+
+async def profile_of_best(client: Client, folder: str) -> Profile:
+    """Run a folder's first round and profile its fastest candidate."""
+    script = read_folder(EXAMPLES / folder)
+    wanted = script.model_copy(update={"target": gpus()[0].target, "rounds": script.rounds[:1]})
+    rows = (await drive(client, wanted, lambda _: None)).run.candidates
+    best = max((c for c in rows if c.speedup is not None), key=lambda c: c.speedup.median if c.speedup else 0.0)
+    answer: Any = await Session(client).work("hiera_candidate_profile", candidate_id=best.candidate_id)
+    profile = Profile.model_validate(answer["profile"])
+    if profile.counters == ncu.PERMISSION:
+        pytest.skip(profile.counters)
+    return profile
+
+
+def values(profile: Profile) -> dict[str, float | None]:
+    return {m.name: m.value for m in profile.metrics}
+
+
+async def test_counters_of_a_kernel_are_read_and_agree_with_its_measured_time(server: Server) -> None:
+    async with server() as client:
+        profile = await profile_of_best(client, "cuda_rmsnorm_silu")
+    found = values(profile)
+    assert re.match(r"Hardware counters of \d+ kernel launch", profile.counters), profile.counters
+    assert found["ncu_grid"] and found["ncu_block"] and found["ncu_registers"]
+    dram, seconds = found["ncu_dram_pct"], found["ncu_time"]
+    assert dram is not None and 20 < dram <= 100
+    assert seconds is not None and found["time"] is not None
+    assert seconds * 1e-9 == pytest.approx(found["time"], rel=0.3)  # ncu's clock in nanoseconds, the fourth witness
+
+
+async def test_counters_of_a_model_that_calls_torch_are_read_as_well(server: Server) -> None:
+    async with server() as client:
+        profile = await profile_of_best(client, "cuda_pytorch_mlp_gelu")
+    assert values(profile)["ncu_sm_pct"], profile.counters
