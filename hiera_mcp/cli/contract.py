@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +12,7 @@ from hiera_mcp.cli.connection import local
 from hiera_mcp.cli.options import add_json, add_settings, settings_of
 from hiera_mcp.cli.output import ProgressLine
 from hiera_mcp.cli.report import contract_lines
+from hiera_mcp.client.folder import task_name
 from hiera_mcp.client.report import ContractView
 from hiera_mcp.client.session import Answer, Session
 from hiera_mcp.errors import RequestError
@@ -23,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build = actions.add_parser("build", help="build a contract from a file in KernelBench format")
     add_settings(build)
     add_json(build)
-    build.add_argument("file", type=Path)
+    build.add_argument("file", type=Path, help="the reference: Model, get_inputs, get_init_inputs")
     build.add_argument("--target", default="auto", help="cpu, cuda:sm_80, cuda:sm_90a, … (default: what is present)")
-    build.add_argument("--precision", choices=get_args(Precision), default="float32")
+    build.add_argument("--precision", choices=get_args(Precision), default="float32", help="(default: float32)")
     build.add_argument("--out", type=Path, metavar="DIR", help="write the contract's files into this folder")
 
 
@@ -46,26 +48,29 @@ async def _build(args: argparse.Namespace, settings: Settings) -> int:
         answer = await session.work(
             "hiera_contract_build",
             source=args.file.read_text(),
-            name=args.file.stem,
+            name=task_name(args.file),
             target=args.target,
             precision=args.precision,
         )
         progress.clear()
         contract = ContractView.model_validate(answer["contract"])
-        written = await _write(session, contract, args.out) if args.out else []
+        texts = {name: await session.read(uri) for name, uri in contract.files.items()} if args.out else {}
+    written = write(texts, args.out) if args.out else []
     _show(answer, contract, written, args.json)
     return 0
 
 
-async def _write(session: Session, contract: ContractView, folder: Path) -> list[Path]:
+def write(texts: Mapping[str, str], folder: Path) -> list[Path]:
     """The contract's files, in a folder that is made when it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths: list[Path] = []
-    for name, uri in contract.files.items():
-        path = folder / Path(name).name
-        path.write_text(await session.read(uri))
-        paths.append(path)
-    return paths
+    paths = {folder / Path(name).name: text for name, text in texts.items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in paths.items():
+            path.write_text(text)
+    except OSError as error:
+        what = f"The contract's files cannot be written to {folder}: {error.strerror or error}."
+        raise RequestError(what, todo="Name another folder with --out.") from error
+    return list(paths)
 
 
 def _show(answer: Answer, contract: ContractView, written: list[Path], as_json: bool) -> None:

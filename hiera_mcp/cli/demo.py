@@ -30,13 +30,15 @@ def run(args: argparse.Namespace) -> int:
 async def _demo(settings: Settings, target: str | None, json: bool) -> RunReport:
     screen = Screen(quiet=json)
     if not json:
-        print(f"Data in {settings.data_dir}")
+        print(f"Data in {settings.data_dir}", flush=True)
+    screen.starting()
     async with connected(settings) as client:
         report = await ask_doctor(client)
         chosen = pick_target(report, target)
         folder = demo_folder(chosen)
+        screen.clear()
         if not json:
-            print("\n".join([*_unused_gpu(report, chosen), f"Task and candidates in {folder}", ""]))
+            print("\n".join([*_unused_gpu(report, chosen), f"Task and candidates in {folder}", ""]), flush=True)
         result = await drive(client, read_folder(folder).model_copy(update={"target": chosen}), screen)
     screen.finish(result)
     if json:

@@ -10,6 +10,7 @@ from hiera_mcp.cli.connection import local
 from hiera_mcp.cli.options import add_json, add_settings, settings_of
 from hiera_mcp.cli.output import wrapped
 from hiera_mcp.client.session import Answer, Session
+from hiera_mcp.model.space import Direction
 from hiera_mcp.settings import Settings
 
 
@@ -18,9 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search = actions.add_parser("search", help="entries and lessons for some words")
     add_settings(search)
     add_json(search)
-    search.add_argument("query", nargs="+")
-    search.add_argument("--direction", help="one of the five optimisation directions")
-    search.add_argument("--limit", type=int, default=5)
+    search.add_argument("query", nargs="+", help="some words")
+    search.add_argument("--direction", choices=list(map(str, Direction)), help="only entries of this direction")
+    search.add_argument("--limit", type=int, default=5, help="at most so many, 1 to 20 (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from hiera_mcp import __version__
 from hiera_mcp.errors import HieraError
@@ -40,21 +40,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return command(args.command).run(args)
     except HieraError as error:
-        print(f"hiera-mcp: {error}", file=sys.stderr)
+        _complain(str(error))
         return FAILED
     except KeyboardInterrupt:
-        print("hiera-mcp: stopped", file=sys.stderr)
+        _complain("stopped")
         return 130
     except BrokenPipeError:  # the reader of our output is gone; Python would complain once more while it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
+def _complain(what: str) -> None:
+    """Last words, in the place of a progress line that may stand on the terminal."""
+    clear = "\r\x1b[2K" if sys.stderr.isatty() else ""
+    print(f"{clear}hiera-mcp: {what}", file=sys.stderr)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Answers an unknown option with the usage of the command that it was given to, not of the program."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return known, unknown
+
+
 def parser_for(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the command that `words` begin with has its arguments."""
-    parser = argparse.ArgumentParser(
-        prog="hiera-mcp", description="Optimise GPU kernels with LLM agents by the HIERA method."
-    )
+    parser = _Parser(prog="hiera-mcp", description="Optimise GPU kernels with LLM agents by the HIERA method.")
     parser.add_argument("--version", action="version", version=f"hiera-mcp {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from hiera_mcp.settings import Settings, from_environment
 
+DATA_DIR_HELP = "database and files (default: HIERA_DATA_DIR, else ~/.local/share/hiera-mcp)"
+
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """--data-dir and --unsafe-no-sandbox."""
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="database and files (default: HIERA_DATA_DIR)")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=DATA_DIR_HELP)
     parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
@@ -26,7 +28,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
     """The environment's settings, overridden by the flags."""
     settings = from_environment()
     if args.data_dir is not None:
-        settings = replace(settings, data_dir=args.data_dir.expanduser().absolute())
+        settings = replace(settings, data_dir=args.data_dir.expanduser().resolve())
     if args.unsafe_no_sandbox:
         settings = replace(settings, unsafe_no_sandbox=True)
     return settings

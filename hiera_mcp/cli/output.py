@@ -31,6 +31,11 @@ class ProgressLine:
             print(f"… {message}", file=sys.stderr, flush=True)
         self._last = message
 
+    def note(self, message: str) -> None:
+        """What only somebody at a terminal needs to know."""
+        if self._live:
+            self.show(message, None)
+
     def clear(self) -> None:
         """Make room for other output."""
         if self._live:

@@ -28,6 +28,14 @@ class Screen:
         if not self._quiet:
             print("\n".join(lines_of(event)), flush=True)
 
+    def starting(self) -> None:
+        """A server of our own takes a few seconds to start: somebody at a terminal sees why nothing happens."""
+        self._progress.note("starting a server")
+
+    def clear(self) -> None:
+        """Make room for other output."""
+        self._progress.clear()
+
     def finish(self, report: RunReport) -> None:
         """The end of the run."""
         self._progress.clear()
@@ -84,11 +92,14 @@ def _margin(margin: float | None) -> str:
 
 
 def run_lines(run: RunView) -> list[str]:
-    """A recorded run: its decisions, then all candidates."""
-    head = f"Run {run.run_id}: {run.task} on {run.target}, {run.state}, round {run.round}"
-    decisions = [line for d in run.decisions for line in decision_lines(d)]
-    rows = candidate_lines(run.candidates) if run.candidates else ["No candidate yet."]
-    return [head, *decisions, "", *rows, "", *best_lines(run.best), *where_lines(run)]
+    """A recorded run, round by round, as it looked while it went on."""
+    lines = [f"Run {run.run_id}: {run.task} on {run.target}, {run.state}, round {run.round}", ""]
+    for number in range(1, run.round + 1):
+        for decision in run.decisions:
+            lines += decision_lines(decision) if decision.round == number else []
+        rows = [c for c in run.candidates if c.round == number]
+        lines += ["", *candidate_lines(rows), ""] if rows else [f"Round {number}: no candidate yet.", ""]
+    return [*lines, *best_lines(run.best), f"Database: {run.database}"]
 
 
 def best_lines(best: CandidateRow | None) -> list[str]:

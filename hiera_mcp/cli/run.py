@@ -47,6 +47,8 @@ def scripted(args: argparse.Namespace) -> Script:
 
 async def _drive(settings: Settings, where: Where, script: Script, json: bool) -> RunReport:
     screen = Screen(quiet=json)
+    if not where.url:
+        screen.starting()
     async with connected(settings, where) as client:
         require_isolation(await ask_doctor(client))
         report = await drive(client, script, screen)

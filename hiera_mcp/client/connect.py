@@ -1,7 +1,7 @@
 """The three ways to reach a server."""
 
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TextIO
 
@@ -17,7 +17,8 @@ READ_S = 400.0
 
 def over_stdio(env: Mapping[str, str], log: TextIO) -> AbstractAsyncContextManager[Client]:
     """A new server as a subprocess. `env` is its environment; what it logs goes to `log`, a real file."""
-    server = StdioServerParameters(command=sys.executable, args=["-m", "hiera_mcp", "serve"], env=dict(env))
+    # -P: a folder `hiera_mcp` where the user stands, such as the parent of a checkout, is not the package
+    server = StdioServerParameters(command=sys.executable, args=["-P", "-m", "hiera_mcp", "serve"], env=dict(env))
     return Client(stdio_client(server, errlog=log), read_timeout_seconds=READ_S)
 
 
@@ -27,12 +28,22 @@ def in_memory(server: MCPServer[Any]) -> AbstractAsyncContextManager[Client]:
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str | None = None) -> AsyncGenerator[Client]:
-    """A running server, for example http://127.0.0.1:8000/mcp."""
+async def over_http(
+    url: str, token: str | None = None, refused: Callable[[int], None] = lambda status: None
+) -> AsyncGenerator[Client]:
+    """A running server, for example http://127.0.0.1:8000/mcp.
+
+    `refused` hears the status of every answer from 400 on; the error that the SDK makes of it no longer has it.
+    """
+
+    async def hear(response: httpx2.Response) -> None:
+        if response.status_code >= 400:
+            refused(response.status_code)
+
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = httpx2.Timeout(30.0, read=READ_S)
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=timeout) as http,
+        httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks={"response": [hear]}) as http,
         Client(streamable_http_client(url, http_client=http, max_sse_event_size=None)) as client,
     ):
         yield client

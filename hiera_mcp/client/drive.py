@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from mcp import Client
 from pydantic import JsonValue
@@ -32,8 +33,10 @@ async def drive(client: Client, script: Script, tell: Tell) -> RunReport:
         tell(Progress(message, fraction))
 
     session = Session(client, progress)
+    _check_platform(script, script.target)
     contract = await _build(session, script)
     tell(ContractBuilt(contract))
+    _check_platform(script, contract.target)
     submissions = [_fitted(c, contract) for one in script.rounds for c in one.candidates]
     run = await _start(session, script, contract)
     tell(RunStarted(run))
@@ -120,19 +123,24 @@ def _submission(candidate: Submission, parent_id: str | None) -> JsonValue:
     return item
 
 
+def _check_platform(script: Script, target: str) -> None:
+    """Refuse candidates of another platform: before any work where the target is known, else when it is."""
+    if not is_cpu(target) and not target.startswith("cuda:"):
+        return  # `auto`, or a word that the server will refuse
+    fits = ".cpp" if is_cpu(target) else ".cu"
+    for candidate in (c for one in script.rounds for c in one.candidates):
+        for name in candidate.sources:
+            if name.endswith(SUFFIXES) and not name.endswith(fits):
+                raise RequestError(
+                    f"Candidate `{candidate.name}` is a *{Path(name).suffix} file, but the target is {target}.",
+                    todo="Choose another target, or leave it out.",
+                    valid=[f"*{fits}", MODEL_FILE],
+                )
+
+
 def _fitted(candidate: Submission, contract: ContractView) -> Submission:
     """The candidate with its source file under the contract's name."""
-    sources: dict[str, str] = {}
-    for name, text in candidate.sources.items():
-        suffix = next((s for s in SUFFIXES if name.endswith(s)), None)
-        if suffix is not None and not contract.source_file.endswith(suffix):
-            fits = ".cpp" if is_cpu(contract.target) else ".cu"
-            raise RequestError(
-                f"Candidate `{candidate.name}` is a *{suffix} file, but the target is {contract.target}.",
-                todo="Choose another target, or leave it out.",
-                valid=[f"*{fits}", MODEL_FILE],
-            )
-        sources[contract.source_file if suffix else name] = text
+    sources = {contract.source_file if n.endswith(SUFFIXES) else n: text for n, text in candidate.sources.items()}
     return candidate.model_copy(update={"sources": sources})
 
 

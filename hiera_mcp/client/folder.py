@@ -76,7 +76,7 @@ def read_folder(folder: Path, rounds: int | None = None) -> Script:
     most = rounds or settings.rounds
     kept = [_round(path, n, tables.get(n, RoundSettings())) for n, path in folders[:most]]
     script = Script(
-        name=settings.name or (folder.resolve().name if task.stem == "task" else task.stem),
+        name=settings.name or task_name(task),
         source=_text(task),
         target=settings.target,
         precision=settings.precision,
@@ -85,6 +85,11 @@ def read_folder(folder: Path, rounds: int | None = None) -> Script:
     )
     _check_parents(script)
     return script
+
+
+def task_name(task: Path) -> str:
+    """What a reference is called: its file's name, or for `task.py` its folder's."""
+    return task.resolve().parent.name if task.stem == "task" else task.stem
 
 
 def _settings(path: Path) -> tuple[Settings, dict[int, RoundSettings]]:

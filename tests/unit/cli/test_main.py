@@ -68,6 +68,30 @@ def test_a_server_that_is_not_there_is_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
+def test_an_unknown_option_shows_the_usage_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["run", "x", "--bogus"], ["kb", "search", "x", "--bogus"]):
+        with pytest.raises(SystemExit) as done:
+            main(words)
+        assert done.value.code == 2
+        err = capsys.readouterr().err
+        assert err.startswith("usage: hiera-mcp " + " ".join(words).split(" x")[0])
+        assert "unrecognized arguments: --bogus" in err
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http", "99999999999"])
+def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["serve", "--http", f"--port={port}"])
+    assert done.value.code == 2
+    assert f"{port} is not a port: 0 to 65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--port", "8000"], ["--host", "0.0.0.0"], ["--token", "x"], ["--allow-host", "h"]])
+def test_an_option_of_http_without_http_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", *words]) == 2
+    assert f"{words[0]} needs --http" in capsys.readouterr().err
+
+
 def test_a_contract_from_a_file_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["contract", "build", "/nowhere/task.py"]) == 2
     assert "There is no file /nowhere/task.py" in capsys.readouterr().err

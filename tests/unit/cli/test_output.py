@@ -3,8 +3,8 @@
 import pytest
 
 from hiera_mcp.cli.output import duration, ratio, table
-from hiera_mcp.cli.report import best_lines, candidate_lines, decision_lines
-from hiera_mcp.client.report import CandidateRow, DecisionRow
+from hiera_mcp.cli.report import best_lines, candidate_lines, decision_lines, run_lines
+from hiera_mcp.client.report import CandidateRow, DecisionRow, RunView
 from hiera_mcp.model.evaluation import Interval
 
 
@@ -63,6 +63,32 @@ def test_a_decision_says_who_decided_and_what_was_recommended() -> None:
     head, reason = decision_lines(decision)
     assert head == "Round 2 direction: parallelism  (decided by the agent; recommended was control_flow)"
     assert reason.strip() == "idle lanes"
+
+
+def test_a_recorded_run_is_shown_round_by_round() -> None:
+    decisions = [
+        {
+            "decision_id": f"d{n}",
+            "round": n,
+            "kind": "space",
+            "choice": f"space{n}",
+            "decided_by": "agent",
+            "reason": "r",
+        }
+        for n in (1, 2)
+    ]
+    candidates = [row("first", "wrong_output"), row("second", "wrong_output", round=2)]
+    run = RunView.model_validate(
+        {
+            "run_id": "r_1", "contract_id": "c_1", "task": "softmax", "target": "cpu", "state": "open", "round": 3,
+            "trajectory_uri": "hiera://runs/r_1/trajectory", "database": "/data/hiera.db",
+            "decisions": decisions, "candidates": [c.model_dump() for c in candidates],
+        }
+    )  # fmt: skip
+    text = "\n".join(run_lines(run))
+    places = [text.index(words) for words in ("space1", "first", "space2", "second", "Round 3: no candidate yet.")]
+    assert places == sorted(places)
+    assert text.endswith("No candidate passed.\nDatabase: /data/hiera.db")
 
 
 def test_no_best_is_said() -> None:

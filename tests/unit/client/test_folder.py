@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiera_mcp.client.folder import read_folder
+from hiera_mcp.client.folder import read_folder, task_name
 from hiera_mcp.client.preflight import demo_folder
 from hiera_mcp.errors import RequestError
 
@@ -32,6 +32,11 @@ def test_one_task_and_one_candidate_are_enough(make: Make) -> None:
 def test_the_only_python_file_is_the_task_and_names_it(make: Make) -> None:
     script = read_folder(make({"softmax.py": "x", "round1/a.cu": "y"}))
     assert script.name == "softmax"
+
+
+def test_a_reference_is_called_after_its_file_and_task_py_after_its_folder() -> None:
+    assert task_name(Path("/home/me/softmax/task.py")) == "softmax"
+    assert task_name(Path("/home/me/softmax/rmsnorm.py")) == "rmsnorm"
 
 
 def test_a_lone_python_candidate_is_a_model_new(make: Make) -> None:
