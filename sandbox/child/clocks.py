@@ -132,7 +132,7 @@ def disagreements(slope: Slope, samples: Samples, floor: MemoryFloor, device: st
 def _cold(samples: Samples) -> list[str]:
     if not samples.empty:
         return []
-    outside = min(samples.outside) - median(samples.empty)  # the least disturbed call
+    outside = min(samples.outside) - median(samples.empty) - samples.delivery  # the least disturbed call
     claimed = median(samples.candidate)
     if claimed >= outside * (1 - COLD_RELATIVE) - COLD_ABSOLUTE_S:
         return []

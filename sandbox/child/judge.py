@@ -164,9 +164,10 @@ class _Evaluation:
         budget_s = float(options.get("rounds_s", BUDGET_S))
         course = Course(self._reference, self._bench, self._watch, self._record, mutates, budget_s)
         if protocol == "kernelbench":
-            samples, summary = kernelbench(course, self._bench), mean_interval
+            samples, summary = kernelbench(course, self._reference, self._bench), mean_interval
         else:
             samples, summary = course.run(self._progress), median_interval
+            samples.delivery = course.delivery() if self._order["candidate"]["kind"] == "python" else 0.0
         self._progress("check the clocks", 0.9)
         slope = clocks.measure_slope(self._bench, summary(samples.candidate)["median"])
         course.damage()

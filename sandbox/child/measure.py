@@ -1,14 +1,14 @@
-"""Interleaved timing of the eager reference (here) and the candidate (in the runner), on the same buffers."""
+"""Interleaved timing of the eager reference (here) and the candidate (in the runner), on the same inputs."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
-from hiera_mcp.sandbox.child.timing import rounds_for
+from hiera_mcp.sandbox.child.timing import median, rounds_for
 from hiera_mcp.sandbox.child.verify import Progress, Record, WrongOutput
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -16,6 +16,7 @@ BUDGET_S = 2.0
 """Seconds for the rounds, as long as the least number of rounds fits."""
 LEAST, MOST, LEAST_WHEN_SLOW = 7, 41, 3
 SLOW_ROUND_S = 10.0
+DELIVERIES = 5
 CASE = 0
 """The contract's first case is timed; features and floor are its too."""
 
@@ -31,6 +32,8 @@ class Samples:
     """The judge's clock around each request of a candidate's call."""
     empty: list[float] = field(default_factory=list[float])
     """The same around requests that call nothing."""
+    delivery: float = 0.0
+    """What bringing a ModelNew's results into our outputs takes, which is outside the claim: measured by the judge."""
     ratios: list[float] = field(default_factory=list[float])
     """Reference / candidate, one per round."""
 
@@ -76,14 +79,11 @@ class Course:
 
     def round(self, samples: Samples) -> None:
         """One ABBA round with new inputs in every set."""
-        last = self._bench.sets - 1
-        first = self.fresh(0)
-        second = self.fresh(last) if last else first
+        first = self._reference.draw_inputs(CASE)
         expected_first, a1 = self.reference_call(first, flush=True)
-        b1 = self._candidate_call(0, samples)
-        if not last:
-            self._bench.poison(CASE, 0)
-        b2 = self._candidate_call(last, samples)
+        b1 = self._candidate_call(0, first, samples)
+        second = self._reference.draw_inputs(CASE)
+        b2 = self._candidate_call(self._bench.sets - 1, second, samples)
         expected_second, a2 = self.reference_call(second, flush=True)
         for (_, sample), expected in ((b1, expected_first), (b2, expected_second)):
             self.check(sample, expected)
@@ -93,27 +93,29 @@ class Course:
         _, seconds = self._request([0], "empty")
         samples.empty.append(seconds)
 
-    def fresh(self, s: int) -> list[Any]:
-        """New content at the old address; the arguments for the reference: the same buffers."""
-        self._bench.put(CASE, s, self._reference.draw_inputs(CASE))
-        return self._bench.inputs(CASE, s)
-
     def reference_call(self, inputs: list[Any], flush: bool) -> tuple[list[Any], float]:
         """Outputs and seconds of one call of the eager reference, on copies where it changes its inputs."""
         inputs = [x.clone() for x in inputs] if self._mutates else inputs
         return self._reference.timed(CASE, inputs, lambda call: self._watch.time(call, flush))
 
-    def _candidate_call(self, s: int, samples: Samples) -> tuple[float, Any]:
+    def _candidate_call(self, s: int, inputs: list[Any], samples: Samples) -> tuple[float, Any]:
+        """Claimed seconds, and a sample of the outputs. The last values come right before the call: what was computed
+        from the buffers earlier is wrong."""
+        self._bench.put(CASE, s, inputs)
+        withheld = self._bench.withhold(CASE, s)
         outputs = self._bench.outputs(CASE, s)
         places = choose_places(outputs)
-        claimed, seconds = self._request([s], "each")
+        claimed, seconds = self._request([s], "each", lambda: self._bench.release(CASE, s, withheld))
         sample = take(outputs, places)
         samples.outside.append(seconds)
         return claimed[0], sample
 
-    def _request(self, sets: list[int], mode: str) -> tuple[list[float], float]:
-        self._watch.sync()
+    def _request(
+        self, sets: list[int], mode: str, before: Callable[[], None] = lambda: None
+    ) -> tuple[list[float], float]:
         self._watch.flush()
+        before()
+        self._watch.sync()
         return self._bench.run(CASE, sets, mode, flush=self._watch.flush_by_runner)
 
     def check(self, sample: Any, expected: list[Any]) -> None:
@@ -130,6 +132,17 @@ class Course:
                 "although the calls before the timing were right: the result does not follow the new inputs"
             )
 
+    def delivery(self) -> float:
+        """Seconds that a cold copy of all outputs takes here."""
+        outputs = self._bench.outputs(CASE, 0)
+        copies = [t.clone() for t in outputs]
+
+        def copy() -> None:
+            for mine, output in zip(copies, outputs, strict=True):
+                mine.copy_(output)
+
+        return median([self._watch.time(copy, flush=True)[1] for _ in range(DELIVERIES)])
+
     def damage(self) -> None:
         """After the last round: guard zones, inputs and parameters.
 
@@ -142,20 +155,21 @@ class Course:
             raise WrongOutput("during the timed calls: " + "; ".join(found))
 
 
-def kernelbench(course: Course, bench: Workbench) -> Samples:
+def kernelbench(course: Course, reference: Reference, bench: Workbench) -> Samples:
     """KernelBench's protocol: 3 warm-up calls, 100 timed ones, the same inputs, warm. See kernelbench `timing.py`."""
     warmups, trials = 3, 100
-    inputs = course.fresh(0)
+    inputs = reference.draw_inputs(CASE)
+    bench.put(CASE, 0, inputs)
     expected: list[Any] = []
-    reference: list[float] = []
+    eager: list[float] = []
     for _ in range(warmups + trials):
         expected, seconds = course.reference_call(inputs, flush=False)
-        reference.append(seconds)
+        eager.append(seconds)
     places = choose_places(bench.outputs(CASE, 0))
     bench.run(CASE, [0] * warmups, "each")
     candidate, _ = bench.run(CASE, [0] * trials, "each")
     course.check(take(bench.outputs(CASE, 0), places), expected)
-    return Samples(candidate=candidate, reference=reference[warmups:], ratios=_ratios(reference[warmups:], candidate))
+    return Samples(candidate=candidate, reference=eager[warmups:], ratios=_ratios(eager[warmups:], candidate))
 
 
 def _ratios(reference: Sequence[float], candidate: Sequence[float]) -> list[float]:

@@ -37,6 +37,7 @@ class Peer:
             RunnerLost: it ended, or answered nonsense.
             RunnerTimeout: no answer within `limit_s` seconds and some grace.
         """
+        self._refuse_unasked()
         self._sock.settimeout(limit_s + GRACE_S)
         try:
             send(self._sock, request, fds)
@@ -53,6 +54,17 @@ class Peer:
         if reply.get("ok") is not True:
             raise CandidateFailure(str(reply.get("error", "the runner gave no reason"))[:4000])
         return reply
+
+    def _refuse_unasked(self) -> None:
+        """An answer that lies there before its question would be fast, and false."""
+        self._sock.setblocking(False)
+        try:
+            waiting = self._sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        except OSError as e:
+            raise RunnerLost("the runner ended") from e
+        raise RunnerLost("the runner answered without being asked" if waiting else "the runner ended")
 
     def numbers(self, request: dict[str, Any], key: str, count: int, limit_s: float) -> tuple[list[int], float]:
         """Ask for a list of `count` integers that are not negative; also the seconds that the answer took."""

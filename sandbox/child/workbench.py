@@ -11,6 +11,8 @@ from hiera_mcp.sandbox.child.machine import free_memory
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural
 
 MAX_WORKSPACE = 16 << 30
+STRETCH = 1024
+"""Elements in a row that are withheld until right before a timed call."""
 _NAN = {"float64": (0x7FF8 << 48, 51), "float32": (0x7FC00000, 22), "float16": (0x7E00, 9), "bfloat16": (0x7FC0, 6)}
 """A quiet NaN's bits, and how many of its low bits are free for a canary."""
 
@@ -127,6 +129,22 @@ class Workbench:
             view.copy_(value)
         self.poison(case, s)
 
+    def withhold(self, case: int, s: int) -> list[list[slice]]:
+        """Put other values over a few stretches of each input that `put` has written; returns where, for `release`."""
+        places = [stretches(x.numel()) for x in self._given[case, s]]
+        for view, where in zip(self.inputs(case, s), places, strict=True):
+            flat = view.view(-1)
+            for part in where:
+                flat[part] = _other(flat[part])
+        self._synchronize()
+        return places
+
+    def release(self, case: int, s: int, withheld: list[list[slice]]) -> None:
+        """Bring the true values of what `withhold` has hidden."""
+        for view, value, where in zip(self.inputs(case, s), self._given[case, s], withheld, strict=True):
+            for part in where:
+                view.view(-1)[part] = value.reshape(-1)[part]
+
     def poison(self, case: int, s: int) -> None:
         """Fill the outputs of a set with a NaN that carries a random canary (integers: a random value)."""
         patterns = [poison_pattern(t["dtype"]) for t in self._contract["cases"][case]["outputs"]]
@@ -195,6 +213,19 @@ def buffer_bytes(contract: dict[str, Any], sets: int) -> int:
     """Bytes of all shared inputs and outputs."""
     tensors = [t for c in contract["cases"] for kind in ("inputs", "outputs") for t in c[kind]]
     return sets * sum(spec_bytes(t) for t in tensors)
+
+
+def stretches(count: int) -> list[slice]:
+    """Random stretches of `count` elements, together at most a sixteenth: the rest of a cold input stays cold."""
+    length = min(STRETCH, max(1, count // 64))
+    starts = [random.SystemRandom().randrange(count - length + 1) for _ in range(max(4, count >> 20))] if count else []
+    return [slice(start, start + length) for start in starts]
+
+
+def _other(values: Any) -> Any:
+    """Values that are legal where these are (an index stays one), in another order, and scaled where they may be."""
+    turned = values.flip(0)
+    return turned * turned.new_empty(turned.shape).uniform_(0.5, 1.5) if turned.is_floating_point() else turned
 
 
 def poison_pattern(dtype: str) -> int:

@@ -1,0 +1,17 @@
+"""relu of 16 MB."""
+
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.rand(2048, 2048)]
+
+
+def get_init_inputs():
+    return []
