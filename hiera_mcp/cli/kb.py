@@ -13,6 +13,8 @@ from hiera_mcp.client.session import Answer, Session
 from hiera_mcp.model.space import Direction
 from hiera_mcp.settings import Settings
 
+DIRECTIONS = [direction.value for direction in Direction]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
@@ -20,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(search)
     add_json(search)
     search.add_argument("query", nargs="+", help="some words")
-    search.add_argument("--direction", choices=list(map(str, Direction)), help="only entries of this direction")
+    search.add_argument("--direction", choices=DIRECTIONS, metavar="DIRECTION", help=f"one of {', '.join(DIRECTIONS)}")
     search.add_argument("--limit", type=int, default=5, help="at most so many, 1 to 20 (default: %(default)s)")
 
 

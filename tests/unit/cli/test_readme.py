@@ -23,6 +23,17 @@ def test_every_command_it_shows_exists() -> None:
     assert shown <= set(COMMANDS)
 
 
+def test_every_option_it_shows_exists() -> None:
+    known = set(re.findall(r"--[a-z][a-z-]+", (ROOT / "docs" / "cli.md").read_text()))
+    shown = {
+        option
+        for line in re.findall(r"hiera-mcp [a-z]+[^`\n]*", README)
+        for option in re.findall(r"--[a-z][a-z-]+", line)
+    }
+    assert len(shown) >= 5
+    assert shown <= known
+
+
 def test_every_file_it_links_to_exists() -> None:
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if not link.startswith("http")]
     assert links
