@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check snapshots clean
+.PHONY: demo test check snapshots pages clean
 
 demo: $(STAMP)
 	$(BIN)/hiera-mcp demo
@@ -19,11 +19,16 @@ check: $(STAMP)
 	$(BIN)/pyright
 
 $(STAMP): pyproject.toml constraints.txt scripts/setup.sh
-	PYTHON=$(PYTHON) VENV=$(VENV) sh scripts/setup.sh
-	touch $(STAMP)
+	@PYTHON=$(PYTHON) VENV=$(VENV) sh scripts/setup.sh
+	@touch $(STAMP)
 
 snapshots: $(STAMP)
 	HIERA_UPDATE_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/unit/server
+
+pages: $(STAMP)
+	$(BIN)/python scripts/readme_tools.py
+	$(BIN)/python scripts/reference_pages.py
+	$(BIN)/python scripts/planning_tables.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache

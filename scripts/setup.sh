@@ -69,6 +69,7 @@ lacking=$(missing)
 check_python
 
 [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
+say "Installing into $VENV: a minute or a few, most of it for torch; nothing is shown meanwhile."
 extra=$(gpu_extra)
 if [ -n "$extra" ]; then
     say "An NVIDIA driver is present: installing with the extra $extra, torch as pip finds it."

@@ -51,6 +51,7 @@ async def serve_http(
         StoreError: the database cannot be opened.
     """
     log_to_stderr()
+    log.setLevel(logging.INFO)  # where it listens, and why it ends
     token = token or settings.http_token
     check_exposure(host, token)
     security = transport_security(host, allowed_hosts)
@@ -89,7 +90,7 @@ async def _serve(app: ASGIApp, listener: socket.socket, stopping: anyio.Event) -
     async with anyio.create_task_group() as group:
         group.start_soon(_end, server, stopping)
         host, port = listener.getsockname()[:2]
-        log.warning("listening on http://%s:%s%s", _bracketed(host), port, MCP_PATH)
+        log.info("listening on http://%s:%s%s", _bracketed(host), port, MCP_PATH)
         await server.serve(sockets=[listener])
         group.cancel_scope.cancel()
 
