@@ -1,6 +1,7 @@
 """One observed call of the reference: on fake tensors (shapes without data), or on real ones where fake ones fail."""
 
 import contextlib
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -141,6 +142,7 @@ def _plain_kernels() -> Generator[None]:
     """Without oneDNN and fused transformer paths: they hide the operators of recurrent and attention layers."""
     import torch
 
+    warnings.filterwarnings("ignore", "TF32 acceleration on top of oneDNN")  # setting the flags warns of our own doing
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:

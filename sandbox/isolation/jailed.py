@@ -6,7 +6,6 @@ in a private folder; both are replaced in the command line and the environment.
 
 import json
 import os
-import shutil
 import sys
 import tempfile
 import weakref
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import hiera_mcp
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxSpec, Command
+from hiera_mcp.sandbox.isolation.folders import discard
 from hiera_mcp.sandbox.isolation.identity import box_user, hand_over, hidden_paths
 from hiera_mcp.sandbox.isolation.limits import process_backstop, resource_limits
 
@@ -147,7 +147,7 @@ def _stage(binds: tuple[Bind, ...]) -> str:
     """A folder of links that lasts as long as this process."""
     folder = tempfile.mkdtemp(prefix="hiera-stage-")
     os.chmod(folder, 0o755)
-    weakref.finalize(_stage, shutil.rmtree, folder, ignore_errors=True)
+    weakref.finalize(_stage, discard, Path(folder))
     for bind in _moved(binds):
         link = Path(folder + bind.inside)
         link.parent.mkdir(parents=True, exist_ok=True)
