@@ -80,7 +80,9 @@ class Connection:
             self._checkpoint_lock = os.open(f"{path}.checkpoint", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self.db: Any = self._open(path)
         except (OSError, sqlite3.Error) as e:
-            raise StoreError(f"Cannot open the database {path}: {e}.", todo="Choose another HIERA_DATA_DIR.") from e
+            raise StoreError(
+                f"Cannot open the database {path}: {e}.", todo="Choose another HIERA_DATA_DIR (--data-dir)."
+            ) from e
 
     def _open(self, path: Path) -> Any:
         # SQLite does not wait for other openers while it switches to WAL, so they take turns here.

@@ -16,6 +16,11 @@ WORST = 1e30
 """Stands for an infinite error, which JSON cannot carry."""
 
 
+def in_words(error: float) -> str:
+    """An error in multiples of its limit, for people."""
+    return f"{error:.3g} times its limit" if error < WORST else "is not finite"
+
+
 @dataclass(frozen=True)
 class Expected:
     """What one output should be."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hiera_mcp.sandbox.child.compare import Expected, expect, finite, same_bits, trivial_errors
+from hiera_mcp.sandbox.child.compare import Expected, expect, finite, in_words, same_bits, trivial_errors
 from hiera_mcp.sandbox.child.draws import OWN
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed
 from hiera_mcp.sandbox.child.workbench import Workbench
@@ -206,7 +206,7 @@ class Verifier:
         place: list[int] = failed.nonzero()[0].tolist() if failed.dim() else []
         got, want = output[tuple(place)].item(), e.oracle[tuple(place)].item()
         unwritten = int((self._bench.unwritten(case, s, i, output) & failed).sum())
-        size = "" if e.exact else f", the worst {error:.3g} times its limit"
+        size = "" if e.exact else f", the worst {in_words(error)}"
         never = f"; {unwritten} elements were never written" if unwritten else ""
         return (
             f"output {c['outputs'][i]['name']} (case {c['name']}, trial {label}): {int(failed.sum())} of {failed.numel()} "

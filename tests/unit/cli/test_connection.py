@@ -76,6 +76,7 @@ async def test_a_server_of_ours_that_gives_up_is_told_in_its_own_words(tmp_path:
         async with connected(settings):
             pass
     assert str(failed.value).startswith(f"Cannot open the database {settings.data_dir}/hiera.db")
+    assert "--data-dir" in str(failed.value)
 
 
 async def test_a_folder_of_the_packages_name_is_not_taken_for_it(
