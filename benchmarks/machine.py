@@ -13,7 +13,6 @@ def describe() -> dict[str, object]:
     return {
         "processor": _processor(),
         "processors": os.cpu_count(),
-        "kernel": platform.release(),
         "python": platform.python_version(),
         "gpus": _lines(
             "nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm", "--format=csv,noheader"
