@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 from collections.abc import Callable
 
 _READ_BYTES = 64 << 10
@@ -42,6 +43,16 @@ class PipeReader:
         return bool(data)
 
 
+def peak_of(spent: resource.struct_rusage) -> int:
+    """Greatest resident set of an ended child in bytes; 0 where the kernel's figure says nothing.
+
+    Until it executes its program a child counts with the memory of the process that started it, and the kernel keeps that
+    peak (getrusage(2), ru_maxrss): a figure no greater than our own peak may be ours.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return spent.ru_maxrss * 1024 if spent.ru_maxrss > own else 0
+
+
 class ChildExit:
     """Reaps one child as soon as it ends, then calls `ended`."""
 
@@ -64,7 +75,7 @@ class ChildExit:
         if pid == 0:
             return False
         self.returncode = os.waitstatus_to_exitcode(status)
-        self.peak_bytes = spent.ru_maxrss * 1024
+        self.peak_bytes = peak_of(spent)
         self._loop.remove_reader(self._fd)
         os.close(self._fd)
         self._ended()

@@ -16,7 +16,7 @@ from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.sandbox.child.tree import children, kill_descendants, signal_process
 from hiera_mcp.sandbox.isolation.box import BOX, BoxSpec, Command, Isolation, Outcome
 from hiera_mcp.sandbox.isolation.ending import Ending, Stop, interpret, status_value
-from hiera_mcp.sandbox.isolation.events import ChildExit, PipeReader
+from hiera_mcp.sandbox.isolation.events import ChildExit, PipeReader, peak_of
 from hiera_mcp.sandbox.isolation.output import Output
 from hiera_mcp.sandbox.isolation.usage import Watch
 
@@ -193,7 +193,7 @@ class BoxProcess:
         if ended == 0:
             os.kill(pid, signal.SIGKILL)  # ours and not reaped: the number cannot belong to anyone else
             return False
-        self._peak_bytes = max(self._peak_bytes, spent.ru_maxrss * 1024)
+        self._peak_bytes = max(self._peak_bytes, peak_of(spent))
         return True
 
     def _kill_now(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import resource
 import signal
 from pathlib import Path
 from typing import Any
@@ -154,9 +155,17 @@ async def test_memory_in_files_without_a_name_is_limited(bench: Any):
 
 
 async def test_one_process_at_its_memory_limit_is_told_apart_from_a_plain_failure(bench: Any):
-    code = "blocks = [b'x' * (16 << 20) + bytes([n]) for n in range(100)]"
-    outcome = await run(bench.backend, bench.python(code), 20)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    limits = BoxLimits(memory_bytes=2 * own + (256 << 20))  # a peak below our own says nothing of the box
+    code = "blocks = []\nwhile True: blocks.append(b'x' * (16 << 20))"
+    outcome = await run(bench.backend, bench.python(code, limits=limits), 20)
     assert outcome.ended == "memory_limit"
+
+
+async def test_the_memory_of_the_process_that_starts_a_box_is_not_counted_as_the_boxes(bench: Any):
+    ballast = bytearray(b"x") * (700 << 20)  # more than the box may have
+    outcome = await bench.shell("exit 3")
+    assert len(ballast) and (outcome.ended, outcome.code) == ("exit", 3)
 
 
 async def test_the_work_folder_is_limited_as_a_whole(bench: Any):
