@@ -17,7 +17,7 @@ from hiera_mcp.model.work import EvaluateRequest, Limits, TraceRequest
 from hiera_mcp.sandbox.local import LocalExecutor
 
 TASKS = Path(__file__).parent / "tasks"
-LIMITS = Limits(call_s=5.0, total_s=60.0)
+LIMITS = Limits(call_s=5.0, rounds_s=0.3, total_s=60.0)
 
 
 class Workshop:

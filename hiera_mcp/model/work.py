@@ -76,6 +76,8 @@ class Limits(Model):
     """Loading a candidate, hiera_prepare included; 300 s when a ModelNew builds an extension itself."""
     call_s: float = 20.0
     """The longest that one call of the candidate may take."""
+    rounds_s: float = 2.0
+    """Time for the timing rounds, as long as the least number of rounds fits into it."""
     total_s: float = 600.0
     memory_bytes: int = 16 << 30
     disk_bytes: int = 512 << 20

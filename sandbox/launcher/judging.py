@@ -68,7 +68,12 @@ class Job:
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": self.built.kind},
-            "options": {"protocol": protocol, "call_s": limits.call_s * self.slowdown, "load_s": self.load_s},
+            "options": {
+                "protocol": protocol,
+                "call_s": limits.call_s * self.slowdown,
+                "load_s": self.load_s,
+                "rounds_s": limits.rounds_s,
+            },
         }
 
     def spec(self, folder: Path, fd: int) -> BoxSpec:

@@ -96,7 +96,7 @@ def request_for(relu: Contract) -> MakeRequest:
             files=render_files(relu),
             space=Space.CPP,
             sources={"cpu_source.cpp": text},
-            limits=Limits(**limits),
+            limits=Limits(rounds_s=0.3, **limits),
         )
 
     return make
