@@ -1,7 +1,7 @@
 """Device memory shared between two sandboxes: CUDA virtual memory management with file descriptors.
 
-Legacy IPC handles carry the exporter's pid, and two sandboxes have equal pids in their own namespaces: opening one then
-fails with "invalid device context" (measured). A descriptor needs no common namespace, travels by SCM_RIGHTS like a
+Opening a legacy IPC handle of one sandbox in another one failed with "invalid device context" (measured on an H200; both
+processes had pid 2 in their own namespaces, which is the likely cause, not a proved one). A descriptor needs no common namespace, travels by SCM_RIGHTS like a
 memfd, and can be mapped read-only: a kernel that writes to such a mapping faults. (CUDA driver API, "Virtual Memory
 Management": cuMemCreate, cuMemExportToShareableHandle, cuMemMap, cuMemSetAccess.) The layouts below are from cuda.h.
 """
