@@ -72,6 +72,14 @@ class Parameter(TensorSpec):
     """For example: `values are variances, not negative`."""
     may_precompute: str = ""
     """What hiera_prepare may derive from it, for example a transposed copy."""
+    must_not_precompute: str = ""
+    """What looks derivable and is not, with the reason, for example folding a batch norm in train mode."""
+    strides: tuple[int, ...] = ()
+    """In elements, of the dense tensor that candidates get: what to multiply each index with."""
+    read_by: tuple[str, ...] = ()
+    """Operators that read it, with the argument that it fills: `aten.addmm as mat2 (transposed)`. Empty: none does."""
+    aliases: tuple[str, ...] = ()
+    """Further paths of the same tensor in the reference (tied weights)."""
 
 
 class Case(Model):
@@ -83,6 +91,9 @@ class Case(Model):
     outputs: tuple[TensorSpec, ...] = Field(min_length=1)
     forward_order: tuple[str, ...]
     """Names of inputs and scalars in the order of the reference's forward()."""
+    draws: tuple[str, ...] = ()
+    """Inputs that stand for random numbers which the reference's forward() draws, in its order: the judge draws them and
+    gives the same ones to reference and candidate. A ModelNew takes them after the other arguments of forward()."""
 
 
 class Tolerance(Model):
@@ -96,6 +107,10 @@ class Tolerance(Model):
     """The limit is never below this multiple of the reference's own error against the float64 oracle."""
     allow_tf32: bool
     """Whether TF32 arithmetic is legal for float32 data. The eager baseline runs with the same setting."""
+    source: Literal["default", "given"] = "default"
+    """default: the rule for the precision; given: the user's own figures."""
+    comparison: str = ""
+    """Name of a function of the reference file that decides instead of the rule (docs/verification.md); empty: the rule."""
 
 
 class Operator(Model):
@@ -111,6 +126,60 @@ class Operator(Model):
     """Compulsory traffic: each input read once, each output written once."""
     share: float
     """Estimated share of the reference's time, from bytes and FLOPs at the target's peaks. Between 0 and 1."""
+
+
+class Chain(Model):
+    """Operators that can become one kernel: each but the first reads what the one before it wrote, and nobody else does."""
+
+    operators: tuple[Text, ...]
+    """In order; a long chain is cut, and its last entry says how many more there are."""
+    anchor: str = ""
+    """The contraction whose epilogue or prologue the rest is; empty: all of them are bound by memory."""
+    length: int
+    """Operators in it."""
+    count: int = 1
+    """How often the same chain occurs."""
+    saved_bytes: float
+    """Traffic in between that one kernel does without, over all occurrences."""
+    share: float
+    """Of the reference's estimated time that its operators take, over all occurrences. Between 0 and 1."""
+
+
+class Reduction(Model):
+    """Operators that reduce: sums, norms, softmax, pooling, scans."""
+
+    operator: Text
+    count: int
+    extent: int
+    """Elements that go into one result."""
+    results: int
+    """Independent results: the parallelism across reductions."""
+    contiguous: bool
+    """Whether the reduced elements lie next to each other in memory."""
+
+
+class Reuse(Model):
+    """A tensor that the reference reads more than once from memory, or that a contraction uses many times."""
+
+    tensor: Text
+    """`inputs.x`, `state.fc.weight`; or `aten.mm → aten.add` for a result in between."""
+    readers: int
+    """Operators that read it."""
+    nbytes: int
+    uses: float
+    """Arithmetic operations per element of it, by the contractions that read it; 0 without one."""
+
+
+class Coverage(Model):
+    """A library that would serve some of the operators."""
+
+    library: Text
+    """By the name that the host's search for libraries reports: cublas, cublasLt, cudnn, cub, cufft, blas, onednn, …"""
+    operators: tuple[Text, ...]
+    share: float
+    """Of the reference's estimated time. Between 0 and 1."""
+    how: Text
+    """Which routine, and what it takes along (bias, activation)."""
 
 
 class Features(Model):
@@ -130,11 +199,22 @@ class Features(Model):
     tensor_core_legal: bool
     """Whether Tensor Cores may be used under the contract's precision, and some operator could use them."""
     tensor_core_reason: str
+    depth: int = 0
+    """Operators on the longest path from an input to an output."""
+    chains: tuple[Chain, ...] = ()
+    """The ones that save most come first."""
+    reductions: tuple[Reduction, ...] = ()
+    reuse: tuple[Reuse, ...] = ()
+    libraries: tuple[Coverage, ...] = ()
+    uncovered_share: float = 1.0
+    """Share of the estimated time in operators that no library serves."""
 
 
 class Floor(Model):
     """The least time that one call can take on the target (speed of light), with its arithmetic."""
 
+    device: str = ""
+    """The GPU's name as in the hardware tables, or `cpu`."""
     seconds: float
     bound: Literal["memory", "math"]
     memory_seconds: float
@@ -160,6 +240,13 @@ class Degeneracy(Model):
     input_echo_passes: bool | None = None
     other_inputs_pass: bool | None = None
     """Whether the output for other inputs would pass, that is, whether the output hardly depends on the input."""
+    sizes: str = ""
+    """On which sizes it was measured, when on smaller ones than the task's: `batch 4096 → 2`."""
+    remedy: str = ""
+    """The inputs and parameters under which none of them passes, which verification uses; empty: none needed or none
+    found."""
+    unverifiable: bool = False
+    """No inputs and parameters were found that tell a trivial output from the right one; candidates are not judged."""
 
     @property
     def degenerate(self) -> bool:
@@ -189,6 +276,8 @@ class Contract(Model):
     tolerance: Tolerance
     features: Features
     floor: Floor
+    floors: tuple[Floor, ...] = ()
+    """On each device that a hardware table describes, for comparison."""
     degeneracy: Degeneracy
     notes: tuple[str, ...] = ()
     """Stated rules and warnings, for example how randomness or train mode is treated."""
@@ -196,7 +285,7 @@ class Contract(Model):
     @property
     def id(self) -> str:
         """Content address; measured values (floor, degeneracy) do not change the identity of the specification."""
-        spec = self.model_dump(mode="json", exclude={"floor", "degeneracy", "features"})
+        spec = self.model_dump(mode="json", exclude={"floor", "floors", "degeneracy", "features"})
         return "c_" + digest(spec)
 
     @property

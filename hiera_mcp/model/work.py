@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract, DType, OperatorKind, Precision, Scalar, TensorSpec
@@ -21,6 +21,25 @@ class TraceRequest(Model):
     """Draw real data and probe for degeneracy only when inputs, parameters and outputs together stay below this."""
 
 
+class TracedModule(Model):
+    """One torch module of the reference."""
+
+    path: str
+    """Empty for the model itself."""
+    type: Text
+
+
+class TracedArgument(Model):
+    """One tensor argument of an operator, as the operator sees it (after views)."""
+
+    name: Text
+    """As the operator's schema calls it: `input`, `weight`, `mat2`, `bias`, …"""
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In elements."""
+    dtype: Text
+
+
 class TracedParameter(Model):
     """A parameter or buffer as the tracer saw it."""
 
@@ -32,10 +51,17 @@ class TracedParameter(Model):
     module_type: Text
     module_repr: str
     """`repr` of the owning module, cut to a line."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Plain attributes of the owning module by name (in_channels, groups, stride, eps, …): numbers, booleans, strings, and
+    lists of them."""
+    strides: tuple[int, ...] = ()
+    """Of the reference's own tensor, in elements; candidates get it dense. Empty: dense there too."""
+    aliases: tuple[str, ...] = ()
+    """Further paths of the same tensor (tied weights)."""
 
 
 class TracedOperator(Model):
-    """One call of one operator."""
+    """One kind of call: an operator on tensors of certain shapes. Figures are those of one call."""
 
     name: Text
     kind: OperatorKind = "other"
@@ -43,6 +69,50 @@ class TracedOperator(Model):
     bytes_read: int
     bytes_written: int
     is_view: bool
+    count: int = 1
+    """How many calls of it there are."""
+    arguments: tuple[TracedArgument, ...] = ()
+    """Its tensors, in the order of `TracedCall.reads`."""
+    result: tuple[int, ...] = ()
+    """Shape of its first result."""
+    reduced: int = 1
+    """Elements that go into one element of the result, for reductions, normalisations, scans and contractions."""
+    reduced_dims: tuple[int, ...] = ()
+    """Dimensions of the first argument that a reduction, normalisation or scan runs over."""
+
+
+class TracedCall(Model):
+    """One call that launches work (views launch none, and are looked through)."""
+
+    operator: int
+    """Index into `Trace.operators`."""
+    reads: tuple[int, ...]
+    """Indices into `Trace.values`, one per tensor argument."""
+    writes: tuple[int, ...]
+    """Values that the call makes. An in-place write makes a new value of the same memory."""
+    module: int = 0
+    """Index into `Trace.modules`: the innermost torch module that runs."""
+
+
+class TracedValue(Model):
+    """What a piece of memory holds between two writes."""
+
+    nbytes: int
+    owner: str = ""
+    """`inputs.NAME`, `state.PATH` or `outputs.NAME`; empty for a result in between."""
+
+
+class TracedCase(Model):
+    """The interface on one set of shapes."""
+
+    name: Text
+    inputs: tuple[TensorSpec, ...]
+    scalars: tuple[Scalar, ...]
+    forward_order: tuple[str, ...]
+    draws: tuple[str, ...] = ()
+    """Names of the inputs that stand for random numbers which forward() draws, in the order in which it draws them. They
+    are not in `forward_order`."""
+    outputs: tuple[TensorSpec, ...]
 
 
 class Trace(Model):
@@ -52,8 +122,18 @@ class Trace(Model):
     scalars: tuple[Scalar, ...]
     forward_order: tuple[str, ...]
     outputs: tuple[TensorSpec, ...]
+    draws: tuple[str, ...] = ()
+    """Names of the inputs that stand for random numbers which forward() draws, in the order in which it draws them. They
+    are not in `forward_order`."""
     parameters: tuple[TracedParameter, ...]
     operators: tuple[TracedOperator, ...]
+    further_cases: tuple[TracedCase, ...] = ()
+    """The other cases of the reference's get_cases(); all else here is about the first."""
+    calls: tuple[TracedCall, ...] = ()
+    """In the order of execution."""
+    values: tuple[TracedValue, ...] = ()
+    modules: tuple[TracedModule, ...] = ()
+    """The model itself comes first."""
     trivial_outputs: dict[str, bool] | None
     """zeros, constant, input_echo, other_inputs → would it pass at rtol = atol = 1e-4? Null when not probed."""
     probe_reason: str = ""

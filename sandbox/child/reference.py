@@ -199,7 +199,7 @@ class Reference:
 
 def contract_id(contract: dict[str, Any]) -> str:
     """The content address of a contract given as JSON; the same as `Contract.id` of the model (a test compares them)."""
-    spec = {k: v for k, v in contract.items() if k not in ("floor", "degeneracy", "features")}
+    spec = {k: v for k, v in contract.items() if k not in ("floor", "floors", "degeneracy", "features")}
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     return "c_" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
