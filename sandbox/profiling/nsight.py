@@ -1,0 +1,60 @@
+"""Nsight Compute from the outside: where it lies, and its command lines. Pure but for looking; nothing is started here.
+
+ncu must run *inside* the box, with the runner as its child; with bwrap as its child it hangs. Flags: Nsight Compute CLI
+documentation, 2025.3.
+"""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from hiera_mcp.sandbox.isolation.box import Bind
+from hiera_mcp.sandbox.profiling.metrics import COLLECTED, SECTIONS
+
+MOST_LAUNCHES = 16
+"""Launches of one call that are profiled; each is repeated once per group of counters."""
+
+Page = Literal["raw", "details", "source"]
+
+_INSTALLED = Path("/opt/nvidia/nsight-compute")
+
+
+def find() -> Path | None:
+    """ncu on the PATH, or in the places where installers put it."""
+    found = shutil.which("ncu")
+    candidates = [Path(found)] if found else []
+    candidates += [Path("/usr/local/cuda/bin/ncu"), *sorted(_INSTALLED.glob("*/ncu"), reverse=True)]
+    return next((c.resolve() for c in candidates if c.is_file()), None)
+
+
+def binds(ncu: Path) -> tuple[Bind, ...]:
+    """What a box must show so that ncu runs: its installation. What is called ncu may be a script that calls the one in
+    NVIDIA's own folder, so that is shown too."""
+    folders = [ncu.parent, *([_INSTALLED] if _INSTALLED.is_dir() else [])]
+    return tuple(Bind(folder, str(folder)) for folder in folders if not folder.is_relative_to("/usr"))
+
+
+def record_command(ncu: Path, target: Sequence[str], report: str, log: str) -> tuple[str, ...]:
+    """The command line that profiles what `target` launches between its cuProfilerStart and cuProfilerStop.
+
+    Args:
+        target: the runner's command line.
+        report: file for the report, with its suffix .ncu-rep.
+        log: file for ncu's own output, so that the target's does not mix with it.
+    """
+    return (
+        str(ncu),
+        *("-o", report, "-f", "--log-file", log),
+        *(part for section in SECTIONS for part in ("--section", section)),
+        *("--metrics", ",".join(COLLECTED)),
+        *("--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
+        *("--profile-from-start", "off", "--launch-count", str(MOST_LAUNCHES)),
+        *("--import-source", "yes"),
+        *target,
+    )
+
+
+def page_command(ncu: Path, report: str, page: Page) -> tuple[str, ...]:
+    """The command line that prints a page of a report as CSV. Needs no GPU."""
+    return (str(ncu), "--import", report, "--page", page, "--csv", "--print-units", "base")

@@ -1,0 +1,17 @@
+"""A matrix product in half precision, for which Tensor Cores are legal."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+def get_inputs() -> list[torch.Tensor]:
+    return [torch.randn(1024, 1024), torch.randn(1024, 1024)]
+
+
+def get_init_inputs() -> list[object]:
+    return []
