@@ -6,7 +6,7 @@ with r the reference's own greatest error in units of the bracket. All tensors o
 Everything runs over chunks, so that no full-size float64 temporaries are needed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,17 @@ class Expected:
         """Greatest error of `output` as a fraction of its element's limit; WORST for a NaN or an infinity."""
         if self.exact:
             return 0.0 if same_bits(output, self.reference) else WORST
-        return min(_greatest(output, self.oracle, self._bracket) / self.slack, WORST)
+        return self.error_of(output, self.oracle)
+
+    def error_of(self, answer: Any, truth: Any) -> float:
+        """The same for any tensor in place of the output, on a part of the oracle."""
+        if self.exact:
+            return WORST if bool((answer.to(truth.dtype) != truth).any()) else 0.0
+        return min(_greatest(answer, truth, self._bracket) / self.slack, WORST)
+
+    def limit(self, values: Any) -> Any:
+        """The limits of elements whose oracle has these values, in float64."""
+        return self.slack * self._bracket(values.double())
 
     def failures(self, output: Any) -> Any:
         """Boolean mask of the elements beyond their limit."""
@@ -73,23 +83,6 @@ def expect(reference: Any, oracle: Any | None, tolerance: dict[str, Any]) -> Exp
     own = plain.error(reference)
     slack = max(1.0, tolerance["reference_factor"] * own)
     return Expected(truth, reference, exact, rms, tolerance["rtol"], tolerance["atol"], slack, own / slack)
-
-
-def trivial_errors(expected: Expected, inputs: Sequence[Any], other: Any | None) -> dict[str, float]:
-    """The errors of outputs that did no work: Margin.trivial."""
-    import torch
-
-    truth = expected.oracle
-    candidates = {"zeros": torch.zeros((), device=truth.device, dtype=truth.dtype).expand(truth.shape)}
-    if truth.is_floating_point() and truth.numel():
-        candidates["constant"] = truth.mean(dtype=torch.float64).expand(truth.shape)
-    echo = [x for x in inputs if x.shape == truth.shape and x.is_floating_point() == truth.is_floating_point()]
-    errors = {name: expected.error(value) for name, value in candidates.items()}
-    if echo:
-        errors["input_echo"] = min(expected.error(x) for x in echo)
-    if other is not None:
-        errors["other_inputs"] = expected.error(other)
-    return errors
 
 
 def finite(tensor: Any) -> bool:

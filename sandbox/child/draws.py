@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 OWN = "own"
-DISTRIBUTIONS = (OWN, "signed", "large", "small", "outliers")
+DISTRIBUTIONS = (OWN, "signed", "large", "small", "outliers", "graded", "shifted")
 """own: as the task draws; signed: normal, with the own draw's root mean square; large, small: the own draw times 8 and
-1/64; outliers: the own draw with one element in 4096, at random places, times 64 (catches work that is only sampled)."""
+1/64; outliers: the own draw with one element in 4096, at random places, times 64 (catches work that is only sampled);
+graded: signed, each sample (index of the leading dimension) at its own scale between 1/256 and 256; shifted: signed, each
+sample moved by up to four root mean squares. The last two bring some sample out of a clamp or a saturation."""
 
 
 def secret_seed() -> int:
@@ -34,6 +36,19 @@ def _signed(x: Any) -> Any:
     return x.new_empty(x.shape).normal_() * _rms(x)
 
 
+def _graded(x: Any) -> Any:
+    return _signed(x) * 2.0 ** _per_sample(x).uniform_(-8, 8)
+
+
+def _shifted(x: Any) -> Any:
+    return _signed(x) + 4 * _rms(x) * _per_sample(x).uniform_(-1, 1)
+
+
+def _per_sample(x: Any) -> Any:
+    """One value for each index of the leading dimension, in a shape that broadcasts."""
+    return x.new_empty([n if d == 0 else 1 for d, n in enumerate(x.shape)])
+
+
 def _outliers(x: Any) -> Any:
     import torch
 
@@ -54,6 +69,8 @@ _DISTORT: dict[str, Callable[[Any], Any]] = {
     "large": lambda x: x * 8,
     "small": lambda x: x / 64,
     "outliers": _outliers,
+    "graded": _graded,
+    "shifted": _shifted,
 }
 
 
@@ -77,6 +94,24 @@ def perturb(path: str, tensor: Any, is_buffer: bool) -> Any:
         return tensor * noise.uniform_(0.5, 2.0)
     spread = 0.25 * _rms(tensor) if bool((tensor != 0).any()) else 0.25
     return tensor + noise.normal_() * spread
+
+
+def redraw(path: str, tensor: Any, is_buffer: bool, gain: float) -> Any:
+    """A parameter drawn anew so that a signal neither dies on its way through many layers nor drowns in biases.
+
+    Weights (at least two dimensions longer than 1) become normal with variance gain / fan_in: 2 keeps the scale where ReLU
+    halves the variance, 1 where nothing does. Others move by half: around their own values where these are scales (a mean
+    above 1/2), around 0 where not. Buffers as in `perturb`.
+    """
+    if not tensor.is_floating_point() or (is_buffer and not path.endswith(("running_mean", "running_var"))):
+        return tensor
+    noise = tensor.new_empty(tensor.shape).normal_()
+    if path.endswith("running_var"):
+        return tensor.new_empty(tensor.shape).uniform_(0.5, 2.0)
+    if sum(n > 1 for n in tensor.shape) > 1:
+        return noise * (gain * tensor.shape[0] / tensor.numel()) ** 0.5
+    scale = tensor.numel() and float(tensor.double().mean()) > 0.5
+    return tensor * (1 + 0.5 * noise) if scale else 0.25 * gain * noise
 
 
 def resample(values: Any, shape: Sequence[int]) -> Any:

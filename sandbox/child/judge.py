@@ -16,11 +16,12 @@ from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.machine import device_facts, select
 from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
-from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, contract_id
+from hiera_mcp.sandbox.child.record import Record
+from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable, contract_id
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch, stopwatch_for
 from hiera_mcp.sandbox.child.timing import mean_interval, median_interval
 from hiera_mcp.sandbox.child.values import NotPlain, encode
-from hiera_mcp.sandbox.child.verify import Record, Verifier, WrongOutput
+from hiera_mcp.sandbox.child.verify import Verifier, WrongOutput
 from hiera_mcp.sandbox.child.wire import Closed, receive, send
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -233,7 +234,8 @@ def _serve_one(sock: socket.socket, judge: Judge, order: dict[str, Any], runner:
         with runner:
             report = judge.judge(order, runner, say)
     except ReferenceFailed as e:
-        send(sock, {"event": "failed", "job": job, "error": str(e)})
+        task = {"todo": e.todo} if isinstance(e, Unverifiable) else {}
+        send(sock, {"event": "failed", "job": job, "error": str(e), **task})
         return
     except Exception as e:
         send(sock, {"event": "failed", "job": job, "error": f"{type(e).__name__}: {e}"})

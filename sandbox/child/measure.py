@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import median, rounds_for
-from hiera_mcp.sandbox.child.verify import Progress, Record, WrongOutput
+from hiera_mcp.sandbox.child.verify import Progress, WrongOutput
 from hiera_mcp.sandbox.child.workbench import Workbench
 
 BUDGET_S = 2.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hiera_mcp.sandbox.child.draws import OWN, distort, perturb, resample, secret_seed, seeded, vary
+from hiera_mcp.sandbox.child.draws import OWN, distort, resample, secret_seed, seeded, vary
 from hiera_mcp.sandbox.child.state import Snapshot, moved, reach, registered
 from hiera_mcp.sandbox.child.values import as_list
 
@@ -24,6 +24,14 @@ EVAL_NOTE = "mode: eval"
 
 class ReferenceFailed(Exception):
     """The reference itself raised or does not fit its contract; nothing can be said about a candidate."""
+
+
+class Unverifiable(ReferenceFailed):
+    """The reference works, but a trivial answer cannot be told from the right one, whatever the inputs."""
+
+    def __init__(self, what: str, todo: str) -> None:
+        super().__init__(what)
+        self.todo = todo
 
 
 class Reference:
@@ -47,6 +55,10 @@ class Reference:
         self._snapshot: Any = None
         self._oracle: tuple[Any, Snapshot] | None = None
         self.init: list[Any] = []
+        self.verifiable = False
+        """Whether an evaluation has told every trivial answer from the right one."""
+        self.unverifiable: Unverifiable | None = None
+        """Why that is not possible, once it has been tried."""
 
     def draw_parameters(self) -> None:
         """Construct the model anew under a secret seed."""
@@ -61,14 +73,14 @@ class Reference:
             raise ReferenceFailed(f"the reference has no parameter, buffer or tensor named {', '.join(missing)}")
         self._changed()
 
-    def perturb_parameters(self) -> bool:
-        """Move all parameters away from their defaults; false when there are none to move."""
+    def change_parameters(self, change: Callable[[str, Any, bool], Any]) -> bool:
+        """Let `change` make each parameter anew, from (path, tensor, is it a buffer); false when it leaves all as they are."""
         seeded(secret_seed())
         learnt = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         any_moved = False
         with self._torch.no_grad():
             for name, tensor in self._state().items():
-                new = perturb(name, tensor, name not in learnt)
+                new = change(name, tensor, name not in learnt)
                 any_moved = any_moved or new is not tensor
                 tensor.copy_(new)
         self._changed()

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hiera_mcp.errors import LostError, SandboxError
+from hiera_mcp.errors import LostError, SandboxError, TaskError
 from hiera_mcp.model.work import JudgeReport
 from hiera_mcp.sandbox.child.wire import Closed, Malformed
 from hiera_mcp.sandbox.executor import Notify
@@ -81,6 +81,7 @@ class Judge:
         Raises:
             JudgeLost: it ended, or said what is not in the protocol.
             SandboxError: it says that it, or the reference, failed.
+            TaskError: it says that no candidate can be judged for this task.
         """
         while True:
             message = await self._receive(job)
@@ -88,6 +89,8 @@ class Judge:
                 fraction = message.get("fraction")
                 told = float(fraction) if isinstance(fraction, int | float) else None
                 await on_progress(str(message.get("message", "")), told)
+            elif message.get("event") == "failed" and message.get("todo"):
+                raise TaskError(str(message.get("error")), todo=str(message.get("todo")))
             elif message.get("event") == "failed":
                 raise SandboxError(f"The judge could not judge: {message.get('error')}", todo=FAILED_TODO)
             elif message.get("event") == "report":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hiera_mcp.errors import LostError, SandboxError
+from hiera_mcp.errors import LostError, SandboxError, TaskError
 from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.space import MODEL_FILE
 from hiera_mcp.model.work import EvaluateRequest, JudgeReport, ProfileRequest
@@ -109,6 +109,7 @@ async def judge(job: Job) -> tuple[Evaluation, Ready]:
 
     Raises:
         SandboxError: the judge or the reference failed; the candidate is not to blame.
+        TaskError: the task lets a trivial answer pass, so that no candidate can be judged.
     """
     ended = await run(job)
     return judged(ended.report, ended.outcome, ended.deadline), ended.ready
@@ -119,6 +120,7 @@ async def run(job: Job) -> Ended:
 
     Raises:
         SandboxError: the judge or the reference failed; the candidate is not to blame.
+        TaskError: the task lets a trivial answer pass, so that no candidate can be judged.
     """
     async with job.host.locks.measuring(job.device, job.notify):
         for attempt in range(1, ATTEMPTS + 1):
@@ -138,7 +140,7 @@ async def _with_judge(job: Job) -> Ended:
 
 @contextlib.asynccontextmanager
 async def _judge(job: Job) -> AsyncGenerator[Judge]:
-    """A judge for the job; kept warm after a clean end, ended after any other."""
+    """A judge for the job; kept warm after a clean end or a refusal of the task, ended after any other."""
     await job.notify(f"getting a judge on {job.device}", None)
     judges = job.host.judges
     found = await judges.take(job.device, job.request.contract.id, job.host.isolation, boxes.judge)
@@ -146,6 +148,9 @@ async def _judge(job: Job) -> AsyncGenerator[Judge]:
         yield found
     except JudgeLost as e:
         raise JudgeLost(ending(await judges.drop(found))) from e
+    except TaskError:
+        judges.keep(job.device, found)
+        raise
     except BaseException:
         await judges.drop(found)
         raise

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.sandbox.child.clocks import MemoryFloor, Slope, disagreements, memory_floor
-from hiera_mcp.sandbox.child.compare import WORST, expect, finite, trivial_errors
+from hiera_mcp.sandbox.child.compare import WORST, expect, finite
+from hiera_mcp.sandbox.child.degenerate import figures, kinds_of
 from hiera_mcp.sandbox.child.draws import DISTRIBUTIONS, distort, perturb, resample
 from hiera_mcp.sandbox.child.layout import GUARD, PAGE, lay_out
 from hiera_mcp.sandbox.child.measure import Samples
@@ -58,7 +59,10 @@ def test_the_limit_follows_the_scale_of_the_output_so_tiny_outputs_are_not_repla
     truth = torch.rand(1000, dtype=torch.float64) * 1e-6
     expected = expect(truth.float(), truth, TOLERANCE)
     assert expected.error(truth.float()) < 1
-    assert all(e > 1 for e in trivial_errors(expected, [torch.rand(1000)], torch.rand(1000) * 1e-6).values())
+    kinds = kinds_of([1000], [{"name": "x", "shape": [1000]}])
+    assert kinds == ("zeros", "constant", "input_echo x", "other_inputs")
+    seen = figures(expected, {"x": torch.rand(1000)}, torch.rand(1000) * 1e-6, kinds)
+    assert all(figure > 1 for figure in seen.values())
 
 
 def test_the_limit_is_never_below_the_references_own_error() -> None:

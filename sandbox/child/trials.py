@@ -1,0 +1,252 @@
+"""The trials of one evaluation on the reference's side: which inputs and parameters, what is right, what they tell apart.
+
+After the ordinary trials more follow, under other inputs and parameters, until every trivial answer is told from the right
+one (degenerate.py). Where that does not come about, nothing can be judged.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from hiera_mcp.sandbox.child.compare import Expected, expect, finite, same_bits
+from hiera_mcp.sandbox.child.degenerate import ALONG, CONSTANT, ECHO, OTHER_INPUTS, ZEROS, Told
+from hiera_mcp.sandbox.child.draws import OWN, perturb, redraw
+from hiera_mcp.sandbox.child.record import Record
+from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable
+
+DRAWN = "drawn"
+PARAMETERS: dict[str, Callable[[str, Any, bool], Any]] = {
+    "moved": perturb,
+    "redrawn": partial(redraw, gain=2.0),
+    "redrawn smaller": partial(redraw, gain=1.0),
+}
+"""How parameters are made from the drawn ones: (path, tensor, is it a buffer) → tensor."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Trials with the same parameters."""
+
+    parameters: str
+    distributions: tuple[str, ...]
+
+    def label(self, n: int, distribution: str) -> str:
+        return f"{distribution} #{n + 1}" + ("" if self.parameters == DRAWN else f", parameters {self.parameters}")
+
+
+ORDINARY = (
+    Phase(DRAWN, (OWN, OWN, "signed", "large", "small", "outliers")),
+    Phase("moved", (OWN, "signed")),
+)
+FURTHER = (
+    Phase("redrawn", (OWN, OWN, "signed", "signed")),
+    Phase(DRAWN, ("graded", "graded", "shifted", "shifted")),
+    Phase("redrawn", ("graded", "graded", "shifted", "shifted")),
+    Phase("redrawn smaller", ("signed", "signed", "graded", "graded")),
+)
+"""Run only while a trivial answer is not told. In pairs: two draws of one kind show whether the output follows the inputs."""
+PATIENCE_S = 20.0
+"""After so many seconds only trials that nothing else replaces are run: own, signed, and what is needed to tell."""
+GIVE_UP_S = 180.0
+"""After so many seconds nothing more is tried to tell a trivial answer: an evaluation has to end."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One draw and what is right for it."""
+
+    case: int
+    number: int
+    """Among those with the same parameters."""
+    label: str
+    inputs: list[Any]
+    expected: list[Expected]
+
+
+class Trials:
+    """Draws the trials of one evaluation, one when the one before it is done with.
+
+    Args:
+        on_parameters: called whenever the reference's parameters are others than before, and at the start.
+    """
+
+    def __init__(self, reference: Reference, record: Record, on_parameters: Callable[[], None]) -> None:
+        self._reference = reference
+        self._record = record
+        self._on_parameters = on_parameters
+        self._contract = reference.contract
+        self._cases = range(len(self._contract["cases"]))
+        self._start = time.perf_counter()
+        self._earlier: tuple[tuple[int, str, str], list[Any]] | None = None
+        self._oracle_works = True
+        self._count = 0
+        self._has_floats = any(t["dtype"].startswith(("float", "bfloat")) for t in self._contract["cases"][0]["inputs"])
+        self._parameters = ""
+        self._drawn: list[Any] = []
+        self.reference_mutates = False
+        self.told = Told(self._contract["cases"], lambda: self._oracle_works)
+
+    def __iter__(self) -> Iterator[Trial]:
+        """The ordinary trials, then further ones as long as they are needed. The parameters are as drawn at the end."""
+        self._drawn = [p.clone() for p in self._reference.parameters()]
+        for phase in ORDINARY:
+            if self._prepare(phase.parameters):
+                yield from self._phase(phase, self._wanted)
+        for phase in FURTHER:
+            if any(self._needed(c, phase, 0, OWN) for c in self._cases) and self._prepare(phase.parameters):
+                yield from self._phase(phase, self._needed)
+        self._prepare(DRAWN)
+
+    def one(self, case: int, number: int, label: str, distribution: str) -> Trial | None:
+        """A trial; None when the reference or its oracle is not finite."""
+        inputs = self._reference.draw_inputs(case, distribution)
+        expected = self._expected(case, inputs)
+        if expected is None:
+            self._record.note(f"trial {label} was dropped: the reference gives NaN or infinity")
+            return None
+        return Trial(case, number, label, inputs, expected)
+
+    def require_told(self) -> None:
+        """Whether the trials could be passed without work; called when all are done, or as many as were needed.
+
+        Raises:
+            ReferenceFailed: no trial was finite.
+            Unverifiable: a trivial answer fits in every trial.
+        """
+        if not self._count:
+            raise ReferenceFailed("the reference gives NaN or infinity for all inputs that were tried")
+        untold = self.told.untold()
+        if untold:
+            self._reference.unverifiable = unverifiable(self.name(*untold[0][:2]), untold[0][2], self._count)
+            raise self._reference.unverifiable
+        self._reference.verifiable = True
+        for case, output, kind in self.told.open():
+            self._record.note(
+                f"output {self.name(case, output)} hardly varies along dimension {kind.removeprefix(ALONG)}"
+            )
+
+    def _prepare(self, parameters: str) -> bool:
+        """Set the reference's parameters; false where there are none to change."""
+        if parameters == self._parameters:
+            return True
+        changed = parameters != DRAWN
+        if self._parameters:
+            self._reference.restore_parameters(self._drawn)
+        if changed and not self._reference.change_parameters(PARAMETERS[parameters]):
+            return False
+        self._parameters = parameters
+        self._on_parameters()
+        return True
+
+    def _phase(self, phase: Phase, wanted: Callable[..., bool]) -> Iterator[Trial]:
+        for case in self._cases:
+            for n, distribution in enumerate(phase.distributions):
+                label = phase.label(n, distribution)
+                trial = self.one(case, n, label, distribution) if wanted(case, phase, n, distribution) else None
+                if trial is not None:
+                    self._count += 1
+                    self._look(trial, (case, phase.parameters, distribution))
+                    yield trial
+        self._earlier = None
+
+    def _look(self, trial: Trial, key: tuple[int, str, str]) -> None:
+        earlier = self._earlier[1] if self._earlier and self._earlier[0] == key else None
+        self.told.see(trial.case, trial.expected, trial.inputs, earlier)
+        follows = any(k == OTHER_INPUTS for _, _, k in self.told.untold(trial.case))
+        self._earlier = (key, [e.oracle for e in trial.expected]) if follows else None
+
+    def _wanted(self, case: int, phase: Phase, n: int, distribution: str) -> bool:
+        """Whether an ordinary trial is to be run."""
+        if distribution != OWN and not self._has_floats:
+            return False
+        essential = distribution == OWN or (phase.parameters == DRAWN and distribution == "signed")
+        if not essential and not self._soon():
+            self._record.note(f"trial {phase.label(n, distribution)} was left out: the reference is slow")
+            return False
+        return True
+
+    def _needed(self, case: int, phase: Phase, n: int, distribution: str) -> bool:
+        """Whether something is still to be told. What may stay untold is worth the first phase only."""
+        untold = [kind for _, _, kind in self.told.untold(case)]
+        if time.perf_counter() - self._start > GIVE_UP_S:
+            return False
+        if n % 2:
+            return OTHER_INPUTS in untold
+        return bool(untold) or (phase is FURTHER[0] and self._soon() and bool(self.told.open(case)))
+
+    def _soon(self) -> bool:
+        return time.perf_counter() - self._start < PATIENCE_S
+
+    def name(self, case: int, output: int) -> str:
+        c = self._contract["cases"][case]
+        return f"{c['outputs'][output]['name']} of case {c['name']}"
+
+    def _expected(self, case: int, inputs: list[Any]) -> list[Expected] | None:
+        """What each output should be; None when the reference or its oracle is not finite."""
+        own = [x.clone() for x in inputs]
+        reference = self._reference.outputs(case, own)
+        self._fits(case, reference)
+        if not all(same_bits(a, b) for a, b in zip(own, inputs, strict=True)):
+            self.reference_mutates = True
+            self._record.note("the reference changes its inputs; it is given copies")
+        oracle = self._oracle(case, inputs) or [None] * len(reference)
+        if not all(finite(t) for t in (*reference, *oracle) if t is not None and t.is_floating_point()):
+            return None
+        tolerance = self._contract["tolerance"]
+        expected = [expect(r.contiguous(), o, tolerance) for r, o in zip(reference, oracle, strict=True)]
+        for i, e in enumerate(expected):
+            self._record.slack[case, i] = max(e.slack, self._record.slack.get((case, i), 1.0))
+        return expected
+
+    def _fits(self, case: int, outputs: Sequence[Any]) -> None:
+        specs = self._contract["cases"][case]["outputs"]
+        seen = [(list(t.shape), str(t.dtype).removeprefix("torch.")) for t in outputs]
+        wanted = [(list(t["shape"]), t["dtype"]) for t in specs]
+        if seen != wanted:
+            raise ReferenceFailed(f"the reference gives outputs {seen}, the contract says {wanted}")
+
+    def _oracle(self, case: int, inputs: list[Any]) -> list[Any] | None:
+        if not self._oracle_works:
+            return None
+        try:
+            if not oracle_fits(self._contract, self._reference.device):
+                raise MemoryError("too large for the free memory")
+            return self._reference.oracle_outputs(case, [x.clone() for x in inputs])
+        except (RuntimeError, TypeError, NotImplementedError, MemoryError) as e:
+            self._oracle_works = False
+            self._record.oracle = "reference"
+            self._record.note(f"no float64 oracle, outputs are compared with the reference itself: {str(e)[:200]}")
+            return None
+
+
+def oracle_fits(contract: dict[str, Any], device: str) -> bool:
+    """Whether inputs, parameters and outputs in float64, four times over, stay below half of the free memory."""
+    from hiera_mcp.sandbox.child.buffers import spec_bytes
+    from hiera_mcp.sandbox.child.machine import free_memory
+
+    tensors = [*contract["parameters"], *(t for c in contract["cases"] for k in ("inputs", "outputs") for t in c[k])]
+    return 4 * sum(spec_bytes({**t, "dtype": "float64"}) for t in tensors) < free_memory(device) / 2
+
+
+_REMEDY = {
+    ZEROS: "Remove what makes the output zero for all inputs: operators that cancel each other (x minus its own mean over a "
+    "dimension of size 1), a clamp or an activation that no value passes, a constant that is out of scale.",
+    CONSTANT: "Remove what makes the output the same everywhere: operators that cancel each other (the mean of a softmax), a "
+    "saturated activation or a clamp that every value runs into, a constant that is out of scale.",
+    OTHER_INPUTS: "Make the output depend on the values that get_inputs() draws: draw integers at random too, remove what "
+    "cancels or saturates, and what drowns the signal (constants that are out of scale, very many layers).",
+    ECHO: "Remove the term beside which the rest is too small to be seen, or scale it.",
+}
+_WHAT = {ZEROS: "zeros", CONSTANT: "one constant for all elements", OTHER_INPUTS: "an output kept from other inputs"}
+
+
+def unverifiable(output: str, kind: str, trials: int) -> Unverifiable:
+    """The refusal to judge candidates for a task on which a trivial answer of this kind is never told from the right one."""
+    answer = _WHAT.get(kind) or f"a copy of input {kind.removeprefix(ECHO)}"
+    return Unverifiable(
+        f"The task is degenerate, so no candidate can be judged: for output {output}, {answer} would have passed under each of the "
+        f"{trials} combinations of inputs and parameters that were tried. This says nothing about the candidate.",
+        _REMEDY[ECHO if kind.startswith(ECHO) else kind],
+    )
