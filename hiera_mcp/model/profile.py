@@ -147,6 +147,19 @@ class Change(Model):
     """Null when the direction of good is not clear by itself."""
 
 
+class Prediction(Model):
+    """What the strategy said would move, and what it did."""
+
+    metric: Text
+    expected: str
+    """In the strategy's words."""
+    before: float | None
+    after: float | None
+    moved: bool | None
+    """Whether it moved beyond noise, either way; null when it is not known."""
+    reason: str = ""
+
+
 class ParentDiff(Model):
     """This candidate against the one it was made from."""
 
@@ -155,6 +168,8 @@ class ParentDiff(Model):
     unchanged: int
     """Metrics that both have and that did not move."""
     bottleneck_before: Bottleneck
+    prediction: Prediction | None = None
+    """Null when no strategy named a metric."""
 
 
 class Finding(Model):

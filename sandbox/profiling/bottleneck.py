@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.profile import Bottleneck, Launch, Roofline
+from hiera_mcp.sandbox.profiling.call_signs import gaps
 from hiera_mcp.sandbox.profiling.facts import HIGH, TaskFacts, moved
 
 MOSTLY_GAPS = 0.5
@@ -34,15 +35,6 @@ def of_kernel(launch: Launch) -> Bottleneck:
     if max(sm, memory) < HIGH:
         return "latency"
     return "memory" if memory >= sm else "compute"
-
-
-def gaps(launches: Sequence[Launch], task: TaskFacts) -> float | None:
-    """Share of a call's measured time in which none of its kernels ran; None when it was not measured."""
-    kernels = [launch.seconds for launch in launches]
-    known = [s for s in kernels if s is not None]
-    if task.seconds is None or len(known) < len(kernels):
-        return None
-    return max(0.0, 1 - sum(known) / task.seconds)
 
 
 def roofline(contract: Contract, seconds: float | None, launches: Sequence[Launch]) -> Roofline | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from hiera_mcp.model.profile import DirectionSigns, Launch
 from hiera_mcp.model.space import Direction
+from hiera_mcp.sandbox.profiling.call_signs import REDUNDANT, call_signs
 from hiera_mcp.sandbox.profiling.facts import HIGH, Facts, TaskFacts
 from hiera_mcp.sandbox.profiling.signs import CF, MEM, PAR, REU, SECTOR, TC, Sign, conflict_share, signs
 
@@ -40,7 +41,7 @@ def at_the_dram_roof(launches: Sequence[Launch], task: TaskFacts) -> bool:
     """Whether DRAM is busy, and with nothing but the task's own bytes."""
     busy = _longest(launches).value("dram_pct")
     ratio = task.moved_ratio
-    return busy is not None and busy >= AT_THE_DRAM_ROOF and ratio is not None and ratio < 1.2
+    return busy is not None and busy >= AT_THE_DRAM_ROOF and ratio is not None and ratio < REDUNDANT
 
 
 def _direction(direction: Direction, launches: Sequence[Launch], task: TaskFacts, stop: str) -> DirectionSigns:
@@ -55,6 +56,7 @@ def _direction(direction: Direction, launches: Sequence[Launch], task: TaskFacts
 
 
 def _signs(direction: Direction, launches: Sequence[Launch], task: TaskFacts) -> Iterator[Sign]:
+    yield from (sign for sign in call_signs(launches, task) if sign.direction is direction)
     for launch in launches:
         most = LITTLE_SCORE if launch.share < LITTLE else 4
         where = f" ({launch.kernel.partition('(')[0][:60]})" if len(launches) > 1 else ""
@@ -95,7 +97,7 @@ def _memory(f: Facts) -> Iterator[str]:
 
 def _reuse(f: Facts) -> Iterator[str]:
     ratio = f.task.moved_ratio
-    if ratio is not None and ratio < 1.2:
+    if ratio is not None and ratio < REDUNDANT:
         yield f"{ratio:.2f} times the task's bytes go through DRAM"
 
 

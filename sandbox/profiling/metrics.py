@@ -1,7 +1,7 @@
 """What is asked of Nsight Compute, and under which names we keep it: sections, counters, stall reasons.
 
-Names are valid on sm_80, sm_90 and sm_100 unless marked (CUPTI 13.0 metric database); those of `launch__` and
-`sm__maximum_` ncu computes itself.
+Names are valid on sm_80, sm_90 and sm_100 unless marked (CUPTI 13.0 metric database); those of `launch__`,
+`sm__maximum_`, `memory_` and `sass__` ncu computes itself.
 """
 
 SECTIONS = (
@@ -43,15 +43,19 @@ METRICS: dict[str, str] = {
     "sectors_per_store": f"l1tex__average_t_sectors_per_request_{_GLOBAL}_st.ratio",
     "bytes_per_sector_load": "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio",
     "bytes_per_sector_store": "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",
+    "global_sectors": "memory_l2_theoretical_sectors_global",
+    "global_sectors_ideal": "memory_l2_theoretical_sectors_global_ideal",
     "bank_conflicts_load": f"l1tex__data_bank_conflicts_{_SHARED}_ld.sum",
     "bank_conflicts_store": f"l1tex__data_bank_conflicts_{_SHARED}_st.sum",
     "shared_wavefronts_load": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "shared_wavefronts_store": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_data_pct": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed",
     "memory_32b": "smsp__sass_inst_executed_op_memory_32b.sum",
     "memory_64b": "smsp__sass_inst_executed_op_memory_64b.sum",
     "memory_128b": "smsp__sass_inst_executed_op_memory_128b.sum",
     "local_loads": "smsp__sass_inst_executed_op_local_ld.sum",
     "local_stores": "smsp__sass_inst_executed_op_local_st.sum",
+    "spills": "sass__inst_executed_register_spilling",
     "global_atomics": "smsp__sass_inst_executed_op_global_atom.sum",
     "async_copies": "smsp__sass_inst_executed_op_ldgsts.sum",
     "tma_loads": "smsp__sass_inst_executed_op_tma_ld.sum",  # sm_90 and later
@@ -95,7 +99,9 @@ METRICS: dict[str, str] = {
 }
 """Our name → ncu's."""
 
-COLLECTED = tuple(name for name in METRICS.values() if not name.startswith(("launch__", "sm__maximum_")))
+_COMPUTED = ("launch__", "sm__maximum_", "memory_", "sass__")
+
+COLLECTED = tuple(name for name in METRICS.values() if not name.startswith(_COMPUTED))
 """What has to be asked for by name; much of it is in the sections as well, which costs nothing."""
 
 STALL_PREFIX, STALL_SUFFIX = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"

@@ -4,6 +4,7 @@ ncu must run *inside* the box, with the runner as its child; with bwrap as its c
 documentation, 2025.3.
 """
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ MOST_LAUNCHES = 16
 """Launches of one call that are profiled; each is repeated once per group of counters."""
 
 Page = Literal["raw", "details", "source"]
+PAGES: tuple[Page, ...] = ("raw", "details", "source")
 
 _INSTALLED = Path("/opt/nvidia/nsight-compute")
 
@@ -26,6 +28,24 @@ def find() -> Path | None:
     candidates = [Path(found)] if found else []
     candidates += [Path("/usr/local/cuda/bin/ncu"), *sorted(_INSTALLED.glob("*/ncu"), reverse=True)]
     return next((c.resolve() for c in candidates if c.is_file()), None)
+
+
+def readers(ncu: Path) -> tuple[Path, ...]:
+    """Folders that hold NVIDIA's reader of reports, `ncu_report`: beside ncu, then those of other installations, newest
+    first. A reader must not be older than the ncu that wrote the report."""
+    homes = [
+        ncu.parent,
+        *sorted(ncu.parent.parent.glob("nsight-compute-*"), reverse=True),
+        *sorted(_INSTALLED.glob("*"), reverse=True),
+    ]
+    folders = (home / "extras" / "python" for home in homes)
+    return tuple(dict.fromkeys(f.resolve() for f in folders if (f / "ncu_report.py").is_file()))
+
+
+def version(ncu: Path) -> str:
+    """Of the installation, by the name of its folder; empty where that says nothing."""
+    found = [ncu, *readers(ncu)]
+    return next((m[0] for path in found if (m := re.search(r"\d{4}\.\d+\.\d+", str(path)))), "")
 
 
 def binds(ncu: Path) -> tuple[Bind, ...]:
@@ -50,7 +70,6 @@ def record_command(ncu: Path, target: Sequence[str], report: str, log: str) -> t
         *("--metrics", ",".join(COLLECTED)),
         *("--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
         *("--profile-from-start", "off", "--launch-count", str(MOST_LAUNCHES)),
-        *("--import-source", "yes"),
         *target,
     )
 

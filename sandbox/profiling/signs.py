@@ -86,20 +86,28 @@ def atomics(f: Facts) -> Iterator[Sign]:
 
 
 def uncoalesced(f: Facts) -> Iterator[Sign]:
-    """Lanes touch sectors of which they use little."""
+    """Lanes touch more sectors than their bytes need."""
+    excess = sector_excess(f)
+    if excess is None or excess < 0.1:
+        return
     matters = f.above("memory_pct", 40) or f.stall("long_scoreboard") + f.stall("lg_throttle") >= 0.3
-    for kind in ("load", "store"):
-        used = f.get(f"bytes_per_sector_{kind}")
-        if used is not None and used < 24:
-            score = (4 if used < 16 else 2) if matters else 1
-            yield Sign(MEM, score, f"global {kind}s use {used:.1f} of the {SECTOR:.0f} bytes of a sector")
+    score = (4 if excess >= 0.5 else 3 if excess >= 0.33 else 2) if matters else 1
+    used = [f"{kind}s {value:.1f}" for kind in ("load", "store") if (value := f.get(f"bytes_per_sector_{kind}"))]
+    words = f" ({', '.join(used)} of the {SECTOR:.0f} bytes of a sector)" if used else ""
+    yield Sign(MEM, score, f"{excess:.0%} of the global sectors are more than the bytes need{words}")
+
+
+def sector_excess(f: Facts) -> float | None:
+    """Share of the sectors that global accesses touch without need; None when there are none."""
+    ratio = f.ratio(("global_sectors_ideal",), ("global_sectors",))
+    return None if ratio is None else max(0.0, 1 - ratio)
 
 
 def bank_conflicts(f: Facts) -> Iterator[Sign]:
     """Shared-memory accesses of a warp meet in one bank."""
     share = conflict_share(f)
     if share is not None and share >= 0.1:
-        matters = f.above("l1_data_pct", 30) or f.stall("short_scoreboard") + f.stall("mio_throttle") >= 0.2
+        matters = f.above("shared_data_pct", 20) or f.stall("short_scoreboard") + f.stall("mio_throttle") >= 0.2
         score = (4 if share >= 0.5 else 3) if matters else 1
         yield Sign(MEM, score, f"{share:.0%} of the shared-memory wavefronts are bank conflicts")
 
@@ -126,16 +134,6 @@ def narrow_accesses(f: Facts) -> Iterator[Sign]:
     waits = f.stall("lg_throttle") + f.stall("long_scoreboard") >= 0.3 and f.below("dram_pct", 80)
     if share is not None and share >= 0.7 and waits:
         yield Sign(MEM, 2, f"{share:.0%} of the memory instructions are 32 bits wide")
-
-
-def redundant_traffic(f: Facts) -> Iterator[Sign]:
-    """More goes through DRAM than the task asks for, and not because sectors are half used."""
-    ratio = f.task.moved_ratio
-    if ratio is None or ratio < 1.2 or any(s.score >= 4 for s in uncoalesced(f)) or any(local_memory(f)):
-        return
-    if f.above("dram_pct", 40):
-        score = 4 if ratio >= 1.7 else 3
-        yield Sign(REU, score, f"{ratio:.2f} times the task's bytes go through DRAM: fuse, or keep them on chip")
 
 
 def exposed_latency(f: Facts) -> Iterator[Sign]:
@@ -197,8 +195,8 @@ def branching(f: Facts) -> Iterator[Sign]:
     uniform, share = f.get("uniform_branches_pct"), f.ratio(("branches",), ("instructions",))
     if uniform is not None and 0 < uniform < 90:
         yield Sign(CF, 2, f"{uniform:.0f} % of the branches are uniform")
-    if share is not None and share > 0.1 and not f.above("dram_pct", 80):
-        yield Sign(CF, 2, f"{share:.0%} of the instructions are branches")
+    if share is not None and share > 0.1:
+        yield Sign(CF, 2 if f.above("issue_active", 0.5) else 1, f"{share:.0%} of the instructions are branches")
     if f.stall("no_instruction") >= 0.3:
         yield Sign(CF, 2, f"{f.stall('no_instruction'):.0%} of the waiting is for instructions: smaller code")
 
@@ -213,7 +211,7 @@ def index_arithmetic(f: Facts) -> Iterator[Sign]:
 READERS: tuple[Reader, ...] = (
     *(few_warps, imbalance, dependent_instructions, atomics),
     *(uncoalesced, bank_conflicts, local_memory, narrow_accesses),
-    *(redundant_traffic, exposed_latency, barriers, busy_shared_memory),
+    *(exposed_latency, barriers, busy_shared_memory),
     *(idle_tensor_cores, busy_pipes),
     *(divergence, branching, index_arithmetic),
 )

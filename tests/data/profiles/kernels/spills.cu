@@ -2,9 +2,9 @@
 #include "contract.h"
 #include <cuda_runtime.h>
 
-constexpr int kCount = HIERA_DIM_x_0 * HIERA_DIM_x_1, kThreads = 1024, kEach = 64, kSteps = 48;
+constexpr int kCount = HIERA_DIM_x_0 * HIERA_DIM_x_1, kThreads = 256, kEach = 64, kSteps = 48;
 
-__global__ void __launch_bounds__(kThreads, 2) iterate(const float* x, float* out) {
+__global__ void __launch_bounds__(kThreads, 8) iterate(const float* x, float* out) {
     const int first = blockIdx.x * kThreads * kEach + threadIdx.x;
     if (first >= kCount) return;
     float v[kEach];

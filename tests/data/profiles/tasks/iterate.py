@@ -14,7 +14,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(2048, 1024)]
+    return [torch.randn(8192, 1024)]
 
 
 def get_init_inputs() -> list[object]:

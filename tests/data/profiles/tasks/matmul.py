@@ -10,7 +10,7 @@ class Model(nn.Module):
 
 
 def get_inputs() -> list[torch.Tensor]:
-    return [torch.randn(1024, 1024), torch.randn(1024, 1024)]
+    return [torch.randn(2048, 2048), torch.randn(2048, 2048)]
 
 
 def get_init_inputs() -> list[object]:
