@@ -1,5 +1,6 @@
 """Contracts and their files."""
 
+from hiera_mcp.contracts.summary import LISTS
 from hiera_mcp.errors import NotFoundError
 from hiera_mcp.resources.base import TEXT, Ctx, Resource, as_json, deps_of
 
@@ -17,5 +18,13 @@ async def contract_file(contract_id: str, name: str, ctx: Ctx) -> str:
     return files[name]
 
 
+async def contract_list(contract_id: str, name: str, ctx: Ctx) -> str:
+    """One list of a contract in full, a line each: parameters, cases, operators, chains, reductions, libraries, notes, …"""
+    if name not in LISTS:
+        raise NotFoundError(f"A contract has no list `{name}`.", valid=sorted(LISTS))
+    return "".join(f"{line}\n" for line in LISTS[name](await deps_of(ctx).database(lambda s: s.contract(contract_id))))
+
+
 CONTRACT = Resource("hiera://contracts/{contract_id}", contract, "Contract")
 FILE = Resource("hiera://contracts/{contract_id}/files/{name}", contract_file, "Contract file", TEXT)
+LIST = Resource("hiera://contracts/{contract_id}/lists/{name}", contract_list, "List of a contract", TEXT)

@@ -1,72 +1,102 @@
-"""A contract as the agent sees it: pure builders."""
+"""A contract as the agent sees it: pure builders. What does not fit is said, with the address of the whole."""
+
+from collections.abc import Sequence
 
 from hiera_mcp.contracts.bindings import interface_text
-from hiera_mcp.model.contract import Case, Contract, Degeneracy, Features, Operator, Parameter, TensorSpec
+from hiera_mcp.contracts.header import fields
+from hiera_mcp.contracts.summary import LISTS, degeneracy_text, floors_text, parameter_groups, tolerance_text
+from hiera_mcp.model.contract import Contract, Features, Floor
 from hiera_mcp.model.space import source_file
-from hiera_mcp.tools.views import ContractView, FeaturesView, OperatorLine
+from hiera_mcp.tools.budget import Section, clipped, cut, fit, tokens
+from hiera_mcp.tools.views import ContractView, FeaturesView, FloorView
 
-TOP_OPERATORS = 6
-MOST_PARAMETERS = 40
-"""More parameters than this are counted, not listed; params_semantics.json has all of them."""
+MOST_TOKENS = 2800
+"""Of a view as indented JSON. With what a tool's result adds (state, job, next step) it stays below 3,000."""
+WANTED: tuple[tuple[str, int, int], ...] = (
+    ("hiera_inputs", 24, 24),
+    ("hiera_outputs", 24, 24),
+    ("cases", 1, 3),
+    ("handling", 8, 8),
+    ("parameters", 6, 16),
+    ("operators", 4, 8),
+    ("chains", 3, 6),
+    ("notes", 4, 8),
+    ("libraries", 2, 5),
+    ("reductions", 2, 4),
+    ("hiera_params", 4, 12),
+    ("reuse", 1, 4),
+)
+"""What is cut when there is too much, the most wanted first, with `least` and `good` of its section."""
 
 
-def contract_view(contract: Contract, files: list[str]) -> ContractView:
-    """The contract in short, with the addresses of its files."""
+def contract_view(contract: Contract, files: Sequence[str]) -> ContractView:
+    """The contract in short, in at most MOST_TOKENS tokens, with the addresses of its files."""
+    identity = contract.id
+    sections = [_section(contract, f"hiera://contracts/{identity}", *wanted) for wanted in WANTED]
+    bare = _view(contract, identity, files, {s.name: () for s in sections})
+    shown = fit(sections, MOST_TOKENS - tokens(bare.model_dump_json(indent=2)))
+    return _view(contract, identity, files, {s.name: cut(s, shown[s.name]) for s in sections})
+
+
+def _section(contract: Contract, address: str, name: str, least: int, good: int) -> Section:
+    if name.startswith("hiera_"):
+        return Section(name, fields(contract, brief=True)[name], least, good, f"{address}/files/contract.h")
+    where = f"{address}/lists/{name}"
+    if name == "parameters":
+        return Section(name, parameter_groups(contract.parameters), least, good, where, " kinds")
+    return Section(name, LISTS[name](contract), least, good, where)
+
+
+def _view(contract: Contract, identity: str, files: Sequence[str], lists: dict[str, tuple[str, ...]]) -> ContractView:
+    structs = {name: _as_comment(lines) for name, lines in lists.items() if name.startswith("hiera_")}
     return ContractView(
-        contract_id=contract.id,
+        contract_id=identity,
         task=contract.task.name,
         target=contract.target,
         precision=contract.precision,
         spaces=contract.spaces,
         source_file=source_file(contract.target),
-        interface=interface_text(contract),
-        parameters=parameter_lines(contract.parameters),
-        cases=tuple(case_line(case) for case in contract.cases),
-        features=features_view(contract.features),
-        floor=contract.floor,
-        tolerance=contract.tolerance,
-        degeneracy=degeneracy_line(contract.degeneracy),
-        notes=contract.notes,
-        files={name: f"hiera://contracts/{contract.id}/files/{name}" for name in files},
+        interface=interface_text(contract, structs),
+        cases=lists["cases"],
+        handling=lists["handling"],
+        parameters=lists["parameters"],
+        floor=floor_view(contract),
+        features=features_view(contract.features, lists),
+        tolerance=clipped(tolerance_text(contract.tolerance)),
+        degeneracy=clipped(degeneracy_text(contract.degeneracy)),
+        notes=lists["notes"],
+        files={name: f"hiera://contracts/{identity}/files/{name}" for name in files},
     )
 
 
-def parameter_lines(parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
-    lines = [f"{_tensor(p)} {p.role}: {p.layout}" for p in parameters[:MOST_PARAMETERS]]
-    rest = len(parameters) - len(lines)
-    return (*lines, f"… and {rest} more, see params_semantics.json") if rest else tuple(lines)
+def _as_comment(lines: Sequence[str]) -> tuple[str, ...]:
+    """Fields of a struct; what is said of those left out becomes a comment."""
+    return tuple(f"    /* {line} */" if line.startswith("…") else line for line in lines)
 
 
-def case_line(case: Case) -> str:
-    inputs = ", ".join(_tensor(t) for t in case.inputs)
-    scalars = "".join(f", {s.name}={s.value}" for s in case.scalars)
-    return f"{case.name}: {inputs}{scalars} -> {', '.join(_tensor(t) for t in case.outputs)}"
+def floor_view(contract: Contract) -> FloorView:
+    floor: Floor = contract.floor
+    return FloorView(
+        seconds=floor.seconds,
+        bound=floor.bound,
+        arithmetic=clipped(floor.arithmetic),
+        basis=clipped(floor.basis),
+        elsewhere=clipped(floors_text(contract.floors)),
+    )
 
 
-def features_view(features: Features) -> FeaturesView:
-    top = sorted(features.operators, key=lambda o: -o.share)[:TOP_OPERATORS]
-    shared = set(FeaturesView.model_fields) - {"operators"}
-    return FeaturesView(operators=tuple(_operator(o) for o in top), **{f: getattr(features, f) for f in shared})
-
-
-def degeneracy_line(d: Degeneracy) -> str:
-    if not d.measured:
-        return f"not measured: {d.reason}"
-    would = {
-        "zeros": d.zeros_pass,
-        "a constant": d.constant_passes,
-        "the input itself": d.input_echo_passes,
-        "the output for other inputs": d.other_inputs_pass,
-    }
-    passing = [what for what, passes in would.items() if passes]
-    if not passing:
-        return "none: zeros, a constant, the input and the output for other inputs are all told from the right answer"
-    return f"degenerate: {', '.join(passing)} would pass; verification uses inputs under which that is not so"
-
-
-def _tensor(t: TensorSpec) -> str:
-    return f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]"
-
-
-def _operator(o: Operator) -> OperatorLine:
-    return OperatorLine(name=o.name, kind=o.kind, count=o.count, flops=o.flops, bytes=o.bytes, share=o.share)
+def features_view(features: Features, lists: dict[str, tuple[str, ...]]) -> FeaturesView:
+    """The workload's figures, and its lists as far as they are shown."""
+    return FeaturesView(
+        flops=features.flops,
+        compulsory_bytes=features.compulsory_bytes,
+        unfused_bytes=features.unfused_bytes,
+        parameter_bytes=features.parameter_bytes,
+        arithmetic_intensity=float(f"{features.arithmetic_intensity:.4g}"),
+        launches=features.launches,
+        depth=features.depth,
+        tensor_core_legal=features.tensor_core_legal,
+        tensor_core_reason=clipped(features.tensor_core_reason),
+        uncovered_share=round(features.uncovered_share, 3),
+        **{name: lists[name] for name in ("operators", "chains", "reductions", "reuse", "libraries")},
+    )

@@ -3,43 +3,56 @@
 from typing import Literal
 
 from hiera_mcp.model.base import Model
-from hiera_mcp.model.contract import Floor, Precision, Tolerance
+from hiera_mcp.model.contract import Precision
 from hiera_mcp.model.evaluation import Comparison, Diagnostic, Interval, SpaceFinding, Status
 from hiera_mcp.model.run import Budget, Job, JobState
 from hiera_mcp.model.space import Direction, Space
 
 
-class OperatorLine(Model):
-    """One operator of the reference."""
+class FloorView(Model):
+    """The least time that one call can take (speed of light)."""
 
-    name: str
-    kind: str
-    count: int
-    flops: float
-    bytes: float
-    share: float
-    """Estimated share of the reference's time, 0 to 1."""
+    seconds: float
+    bound: Literal["memory", "math"]
+    arithmetic: str
+    basis: str
+    """Where bandwidth and peak come from."""
+    elsewhere: str
+    """The floors on other devices."""
 
 
 class FeaturesView(Model):
-    """Workload features of the first case."""
+    """Workload features of the first case. Lists are cut; the last line says what is left out and where it is."""
 
     flops: float
     compulsory_bytes: float
     """What a fully fused kernel must move."""
     unfused_bytes: float
     """What eager execution moves."""
+    parameter_bytes: int
     arithmetic_intensity: float
+    """flops / compulsory_bytes."""
     launches: int
     """Kernels that eager execution launches."""
+    depth: int
+    """Operators on the longest path."""
     tensor_core_legal: bool
     tensor_core_reason: str
-    operators: tuple[OperatorLine, ...]
-    """The most expensive first."""
+    uncovered_share: float
+    """Share of time in operators that no library serves, 0 to 1."""
+    operators: tuple[str, ...]
+    """The most expensive first, with estimated share of the reference's time, FLOPs and bytes."""
+    chains: tuple[str, ...]
+    """Operators that can become one kernel; those that save most come first."""
+    reductions: tuple[str, ...]
+    reuse: tuple[str, ...]
+    """Tensors that are read more than once, or used many times by a contraction."""
+    libraries: tuple[str, ...]
+    """Which library would serve which operators."""
 
 
 class ContractView(Model):
-    """What an agent needs to write a candidate."""
+    """What an agent needs to write a candidate. Lists are cut; the last line says what is left out and where it is."""
 
     contract_id: str
     task: str
@@ -50,16 +63,21 @@ class ContractView(Model):
     """The file that you write."""
     interface: str
     """Structs and prototypes of contract.h that you implement."""
-    parameters: tuple[str, ...]
-    """One line each, in the order of the struct."""
     cases: tuple[str, ...]
-    """One line each: inputs → outputs."""
+    """One line each: inputs and scalars -> outputs."""
+    handling: tuple[str, ...]
+    """How scalars and random numbers reach the candidate."""
+    parameters: tuple[str, ...]
+    """What the parameters mean; `layers.*.weight ×98` stands for all that differ in numbers only. A field's name in the
+    struct is its path with _ for dots; contract.h has each."""
+    floor: FloorView
     features: FeaturesView
-    floor: Floor
-    tolerance: Tolerance
+    tolerance: str
+    """When an output is right."""
     degeneracy: str
-    """Whether a trivial output would pass."""
+    """Whether a trivial output would pass, and what follows."""
     notes: tuple[str, ...]
+    """Stated rules and warnings."""
     files: dict[str, str]
     """Name → address of each contract file."""
 

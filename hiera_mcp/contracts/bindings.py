@@ -1,10 +1,11 @@
 """The files of a contract (design §4): pure functions from a Contract to text."""
 
 import json
+from collections.abc import Mapping, Sequence
 
 from hiera_mcp.contracts.demo import render_torch_demo
 from hiera_mcp.contracts.flat_abi import render_flat_abi, render_skeleton
-from hiera_mcp.contracts.header import ALIGNMENT, SHORT_FIELDS, prototypes, render_header, structs
+from hiera_mcp.contracts.header import ALIGNMENT, prototypes, render_header, structs
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.space import source_file
 
@@ -32,16 +33,14 @@ def render_semantics(contract: Contract) -> str:
     return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
-def interface_text(contract: Contract) -> str:
-    """What the agent implements, short: structs, prototypes and the constants' naming rule."""
-    scalars = [f"HIERA_SCALAR_{s.name}" for s in contract.cases[0].scalars if s.value is not None]
-    rule = "/* Shapes are constants: HIERA_DIM_<tensor>_<dimension>, HIERA_NUMEL_<tensor>"
-    rule += f"; scalars: {', '.join(scalars)}" if scalars else ""
+def interface_text(contract: Contract, lines: Mapping[str, Sequence[str]] | None = None) -> str:
+    """What the agent implements: structs (see `structs`), the constants' naming rule, prototypes."""
+    rule = "/* Shapes are constants: HIERA_DIM_<tensor>_<dimension>, HIERA_NUMEL_<tensor>."
     return (
         "\n\n".join(
             (
-                structs(contract, SHORT_FIELDS),
-                f"{rule}.\n   Every pointer is a multiple of {ALIGNMENT} bytes. */",
+                structs(contract, lines),
+                f"{rule}\n   Every pointer is a multiple of {ALIGNMENT} bytes. */",
                 prototypes(contract),
             )
         )

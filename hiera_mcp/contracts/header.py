@@ -1,6 +1,6 @@
 """contract.h: the C interface of a contract. Legal C99 and C++; one text for all cases, chosen by HIERA_CASE."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hiera_mcp.contracts.ctext import comment, ctype, integer_literal, scalar_literal, shape_text, tensor_text
 from hiera_mcp.model.contract import Case, Contract, Parameter, Scalar, TensorSpec
@@ -9,8 +9,6 @@ from hiera_mcp.model.space import is_cpu
 ALIGNMENT = 256
 """Bytes; every pointer of the binding is a multiple of it, as CUDA's own allocations are (CUDA C++ Programming Guide,
 5.3.2). The judge's buffers are page-aligned (sandbox/child/layout.py)."""
-SHORT_FIELDS = 40
-"""The interface as an agent first sees it lists at most this many parameters; contract.h lists them all."""
 
 
 def render_header(contract: Contract) -> str:
@@ -108,23 +106,34 @@ def _scalar_constant(scalar: Scalar) -> str:
     return f"#define HIERA_SCALAR_{scalar.name} {literal}"
 
 
-def structs(contract: Contract, most_parameters: int | None = None) -> str:
-    """The three structs; of the parameters at most `most_parameters` are listed."""
-    first = contract.cases[0]
-    shown = contract.parameters[:most_parameters]
-    left = len(contract.parameters) - len(shown)
-    more = [f"    /* and {left} more: see contract.h */"] if left else []
-    inputs = [_field(contract, t, _case_shapes(contract, n), True) for n, t in enumerate(first.inputs)]
-    outputs = [_field(contract, t, _case_shapes(contract, n, outputs=True), False) for n, t in enumerate(first.outputs)]
-    params = [_field(contract, p, _parameter_remark(p), True) for p in shown]
+def structs(contract: Contract, lines: Mapping[str, Sequence[str]] | None = None) -> str:
+    """The three structs, with all fields or with the given `lines` of some (by the struct's name)."""
+    shown = fields(contract) | dict(lines or {})
     where = "dense" if is_cpu(contract.target) else "dense, in device memory"
-    return "\n\n".join(
-        (
-            _struct("hiera_inputs", inputs, f"{where}; drawn anew for each call; must not be written"),
-            _struct("hiera_params", params + more, f"{where}; parameters and buffers; must not be written"),
-            _struct("hiera_outputs", outputs, f"{where}; each call must write every element"),
-        )
-    )
+    remarks = {
+        "hiera_inputs": f"{where}; drawn anew for each call; must not be written",
+        "hiera_params": f"{where}; parameters and buffers; must not be written",
+        "hiera_outputs": f"{where}; each call must write every element",
+    }
+    return "\n\n".join(_struct(name, shown[name], remark) for name, remark in remarks.items())
+
+
+def fields(contract: Contract, brief: bool = False) -> dict[str, list[str]]:
+    """Struct → its fields, one line each; `brief` leaves out roles and the shapes of further cases."""
+    first = contract.cases[0]
+
+    def inputs(n: int) -> str:
+        return "" if brief else _case_shapes(contract, n)
+
+    def outputs(n: int) -> str:
+        return "" if brief else _case_shapes(contract, n, outputs=True)
+
+    params = [_field(contract, p, "" if brief else _parameter_remark(p), True) for p in contract.parameters]
+    return {
+        "hiera_inputs": [_field(contract, t, inputs(n), True) for n, t in enumerate(first.inputs)],
+        "hiera_params": params,
+        "hiera_outputs": [_field(contract, t, outputs(n), False) for n, t in enumerate(first.outputs)],
+    }
 
 
 def _struct(name: str, fields: Sequence[str], remark: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hiera_mcp.contracts.bindings import interface_text, render_files
+from hiera_mcp.contracts.bindings import render_files
 from hiera_mcp.contracts.build import build_contract
 from hiera_mcp.contracts.ctext import comment, float_literal, integer_literal, string_literal
 from hiera_mcp.model.contract import Case, Contract, DType, Precision, Scalar, Task, TensorSpec
@@ -195,25 +195,6 @@ def test_contract_json_reads_back_as_the_same_contract(linear_relu: Contract) ->
     assert again == linear_relu
     assert again.id == linear_relu.id
     assert files["groundtruth.py"] == linear_relu.task.source
-
-
-def test_the_interface_lists_structs_and_prototypes_and_cuts_long_lists() -> None:
-    many = tuple(
-        TracedParameter(
-            path=f"p{n}",
-            shape=(3,),
-            dtype="float32",
-            buffer=False,
-            module_path="",
-            module_type="Model",
-            module_repr="M",
-        )
-        for n in range(300)
-    )
-    text = interface_text(make_contract(make_trace(parameters=many), "cuda:sm_90a"))
-    assert "int hiera_run(" in text and "cudaStream_t" in text and "typedef struct hiera_params" in text
-    assert "260 more" in text
-    assert len(text) < 6000
 
 
 names = st.one_of(

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from hiera_mcp.errors import RequestError
-from hiera_mcp.model.contract import Contract, Degeneracy
 from hiera_mcp.tools.contract_build import MAX_SOURCE, read_task, resolve_target
-from hiera_mcp.tools.contract_view import MOST_PARAMETERS, contract_view, degeneracy_line
 
 
 def test_a_file_gives_the_task_its_name(tmp_path: Path) -> None:
@@ -84,25 +82,3 @@ def test_an_unknown_target_is_answered_with_the_known_ones(target: str) -> None:
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80", "cuda:sm_90a"])
 def test_known_targets_are_taken_as_they_are(target: str) -> None:
     assert resolve_target(target) == target
-
-
-def test_the_view_says_what_must_be_written(contract: Contract) -> None:
-    view = contract_view(contract, ["contract.h"])
-    assert view.source_file == "cpu_source.cpp"
-    assert "hiera_run" in view.interface
-    assert view.parameters == ("weight: float32[4, 4] weight: [out, in], row-major",)
-    assert view.cases == ("case0: x: float32[8, 4] -> y: float32[8, 4]",)
-    assert view.files == {"contract.h": f"hiera://contracts/{contract.id}/files/contract.h"}
-
-
-def test_a_contract_of_many_parameters_stays_short(contract: Contract) -> None:
-    many = tuple(contract.parameters[0].model_copy(update={"name": f"w{i}"}) for i in range(500))
-    view = contract_view(contract.model_copy(update={"parameters": many}), [])
-    assert len(view.parameters) == MOST_PARAMETERS + 1
-    assert view.parameters[-1] == "… and 460 more, see params_semantics.json"
-
-
-def test_a_degenerate_task_is_called_so() -> None:
-    line = degeneracy_line(Degeneracy(measured=True, zeros_pass=True, constant_passes=False))
-    assert line.startswith("degenerate: zeros would pass")
-    assert degeneracy_line(Degeneracy(measured=False, reason="too large")) == "not measured: too large"
