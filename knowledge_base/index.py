@@ -1,52 +1,59 @@
-"""The knowledge base: entries behind an in-memory full-text index (SQLite FTS5), and ranking by signature."""
+"""The knowledge base: entries, found by words, by filters and by how well they fit a situation."""
 
-import sqlite3
-import threading
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sqlite_utils import Database
-
 from hiera_mcp.errors import NotFoundError, RequestError
-from hiera_mcp.knowledge_base.entries import entries_in, packaged_entries
-from hiera_mcp.model.knowledge import Condition, Entry, Match, SignalValue
+from hiera_mcp.knowledge_base import fit, hardware
+from hiera_mcp.knowledge_base.entries import merged, packaged_entries
+from hiera_mcp.knowledge_base.text_index import TextIndex
+from hiera_mcp.model.knowledge import Entry, Match
 from hiera_mcp.model.space import Direction, Space, architecture
 
-COLUMNS = ("title", "tags", "guidance", "body")
-COLUMN_WEIGHTS = "6.0, 4.0, 2.0, 1.0"
-"""bm25 weights of COLUMNS: a word in the title says more than one in the text."""
 MAX_LIMIT = 50
+RERANKED = 50
+"""So many of the best entries by words are put in order by how they fit as well."""
+_ARCH = re.compile(r"^(cpu|sm_\d{2,3}[af]?)$")
+_Names = TypeVar("_Names", Direction, Space)
 
 
 class KnowledgeBase:
     """Entries with search. Immutable after construction; reads are safe from any thread."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._entries = {entry.id: entry for entry in entries}
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
-        self._fill()
+        self._entries = tuple({entry.id: entry for entry in entries}.values())
+        self._by_slug = {entry.id: entry for entry in self._entries}
+        groups: dict[object, int] = {}
+        self._group_of = [groups.setdefault((e.direction, e.spaces, e.archs), len(groups)) for e in self._entries]
+        self._kinds = dict(zip(self._group_of, self._entries, strict=True))  # one entry stands for its group
+        self._text = TextIndex(list(zip(self._entries, self._group_of, strict=True)))
+        self._signatures = fit.Signatures(self._entries)
+        self._within = lru_cache(256)(self._groups)
 
     @classmethod
-    def load(cls, user_folder: Path | None = None) -> Self:
-        """The packaged entries, and those of a user's folder; a user's entry replaces a packaged one of the same id.
+    def load(cls, own_folder: Path | None = None) -> Self:
+        """The shipped entries, and those of a user's folder.
 
-        Raises RequestError when the folder does not exist or a file in it is not a valid entry.
+        Raises:
+            RequestError: the folder does not exist, a file in it is not a valid entry, or an id in it is that of a
+                shipped entry and the file does not say `overrides: true`.
         """
-        own = entries_in(user_folder) if user_folder is not None else ()
-        return cls([*packaged_entries(), *own])
+        shipped = packaged_entries()
+        return cls(shipped if own_folder is None else merged(shipped, own_folder))
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        return tuple(self._entries.values())
+        return self._entries
 
     def entry(self, slug: str) -> Entry:
         """Raises NotFoundError with the nearest slugs."""
-        found = self._entries.get(slug)
+        found = self._by_slug.get(slug)
         if found is None:
             near = [m.id for m in self.search(slug.replace("-", " "), limit=8)]
-            raise NotFoundError(f"No knowledge entry {slug!r}.", valid=near or sorted(self._entries))
+            raise NotFoundError(f"No knowledge entry {slug!r}.", valid=near or sorted(self._by_slug))
         return found
 
     def search(
@@ -57,142 +64,99 @@ class KnowledgeBase:
         arch: str | None = None,
         limit: int = 5,
     ) -> tuple[Entry, ...]:
-        """Entries that contain any word of `query`, the best first (bm25); without a query all that pass the filters.
+        """Entries that hold any word of `query`, the best first (bm25); without a query the first that pass the filters.
 
         Nothing in `query` is syntax: `cp.async`, `sm_80+`, quotes and operators are plain text. `arch` is `cpu`, `sm_90a`
         or a whole target. Entries about libraries have no direction and pass any direction filter.
+
+        Raises:
+            RequestError: an unknown direction, space or architecture, or a limit outside 1 to 50; with the valid ones.
         """
-        allowed = self._filtered(direction, space, arch)
-        if not query.strip():
-            return tuple(allowed.values())[: _limit(limit)]
-        ranked = self._ranked(quote(query))
-        return tuple(allowed[slug] for slug in ranked if slug in allowed)[: _limit(limit)]
+        groups = self._allowed(direction, space, arch)
+        numbers = (
+            [number for number, _ in self._text.search(query, groups, _checked(limit))]
+            if query.strip()
+            else self._members(groups)[: _checked(limit)]
+        )
+        return tuple(self._entries[number] for number in numbers)
 
     def matching(
         self,
-        features: Mapping[str, SignalValue],
+        features: fit.Signals,
         direction: Direction | str | None = None,
         space: Space | str | None = None,
         arch: str | None = None,
         limit: int = 5,
+        query: str = "",
     ) -> tuple[Match, ...]:
         """Entries that fit a situation, the best first. `features` maps signals (`SIGNALS`) to values or None.
 
-        Score: share of the entry's conditions that hold, minus the share that fails, plus the share of the reference's
-        time in the entry's operators (one half for `any`), plus a tenth for an entry written for exactly this
-        architecture. Entries whose operators do not occur are left out. Ties go by id: the order is reproducible.
+        The score is that of `fit.score`, and entries whose operators do not occur are left out. With a `query` only
+        entries that hold a word of it are considered, and the relevance of each, from 0 to 1 for the most relevant one,
+        is added. Ties go by id: the order is reproducible.
         """
-        place = _place(arch)
-        matches = (match(entry, features, place) for entry in self._filtered(direction, space, arch).values())
-        found = [m for m in matches if m is not None]
-        return tuple(sorted(found, key=lambda m: (-m.score, m.entry.id))[: _limit(limit)])
+        groups, place = self._allowed(direction, space, arch), _place(arch)
+        relevance = self._relevance(query, groups) if query.strip() else dict.fromkeys(self._members(groups), 0.0)
+        scores = self._signatures.scores(features, place, relevance)
+        total = {number: round(score + relevance[number], 4) for number, score in scores.items()}
+        best = sorted(total, key=lambda number: (-total[number], self._entries[number].id))[: _checked(limit)]
+        return tuple(self._match(number, total[number], features) for number in best)
 
-    def _filtered(
+    def _match(self, number: int, score: float, features: fit.Signals) -> Match:
+        entry = self._entries[number]
+        return Match(entry=entry, score=score, why=fit.why(entry, features))
+
+    def _relevance(self, query: str, groups: Sequence[int] | None) -> dict[int, float]:
+        found = self._text.search(query, groups, RERANKED)
+        best = max((relevance for _, relevance in found), default=0.0) or 1.0
+        return {number: relevance / best for number, relevance in found}
+
+    def _allowed(
         self, direction: Direction | str | None, space: Space | str | None, arch: str | None
-    ) -> dict[str, Entry]:
-        wanted = _member(Direction, direction)
-        inside = _member(Space, space)
-        place = _place(arch)
-        return {
-            entry.id: entry
-            for entry in self._entries.values()
-            if (wanted is None or entry.direction in (wanted, None))
-            and (inside is None or entry.allows_space(inside))
-            and (place is None or entry.allows_arch(place))
-        }
+    ) -> tuple[int, ...] | None:
+        return self._within(_member(Direction, direction), _member(Space, space), _place(arch))
 
-    def _ranked(self, expression: str) -> list[str]:
-        if not expression:
-            return []
-        sql = f"select slug from entries_fts where entries_fts match ? order by bm25(entries_fts, 0, {COLUMN_WEIGHTS}), slug"
-        with self._lock:
-            return [str(slug) for (slug,) in self._connection.execute(sql, [expression])]
+    def _groups(self, direction: Direction | None, space: Space | None, arch: str | None) -> tuple[int, ...] | None:
+        """The groups that pass the filters; None: all."""
+        if direction is space is arch is None:
+            return None
+        return tuple(group for group, entry in self._kinds.items() if _passes(entry, direction, space, arch))
 
-    def _fill(self) -> None:
-        table = Database(self._connection).table("entries")
-        table.create({name: str for name in ("slug", *COLUMNS)}, pk="slug")
-        table.insert_all([_row(entry) for entry in self._entries.values()])
-        table.enable_fts(["slug", *COLUMNS], tokenize="porter")
+    def _members(self, groups: Sequence[int] | None) -> Sequence[int]:
+        if groups is None:
+            return range(len(self._entries))
+        wanted = frozenset(groups)
+        return [number for number, group in enumerate(self._group_of) if group in wanted]
 
 
-def quote(query: str) -> str:
-    """An FTS5 expression that finds any of the words; each word is quoted, so that nothing in it is syntax."""
-    text = query.encode("utf-8", "ignore").decode().replace("\0", " ")  # what SQLite cannot take as a string
-    words = [word for word in text.split() if any(c.isalnum() for c in word)]
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-
-
-def match(entry: Entry, features: Mapping[str, SignalValue], arch: str | None = None) -> Match | None:
-    """How well one entry fits; None when none of its operators occurs in the task."""
-    operators = _operator_share(entry, features)
-    if operators == 0:
-        return None
-    results = [(c, c.holds(features)) for c in entry.signature]
-    held = [c for c, holds in results if holds]
-    failed = [c for c, holds in results if holds is False]
-    unknown = [c for c, holds in results if holds is None]
-    signature = (len(held) - len(failed)) / len(results)
-    exact = 0.1 if arch is not None and arch in entry.archs and arch != "cpu" else 0.0
-    return Match(
-        entry=entry,
-        score=round(signature + operators + exact, 4),
-        why=_why(held, failed, unknown, features),
+def _passes(entry: Entry, direction: Direction | None, space: Space | None, arch: str | None) -> bool:
+    return (
+        (direction is None or entry.direction in (direction, None))
+        and (space is None or entry.allows_space(space))
+        and (arch is None or entry.allows_arch(arch))
     )
 
 
-def _operator_share(entry: Entry, features: Mapping[str, SignalValue]) -> float:
-    """Share of the reference's time in the entry's operators; one half for `any`, and when no share is known."""
-    shares = [features.get(f"{kind}_share") for kind in entry.operators]
-    known = [float(s) for s in shares if isinstance(s, int | float)]
-    return min(1.0, sum(known)) if known and "any" not in entry.operators else 0.5
-
-
-def _why(
-    held: Sequence[Condition],
-    failed: Sequence[Condition],
-    unknown: Sequence[Condition],
-    features: Mapping[str, SignalValue],
-) -> str:
-    parts = [
-        "holds: " + ", ".join(f"{c} ({_shown(features.get(c.signal))})" for c in held) if held else "",
-        "fails: " + ", ".join(f"{c} ({_shown(features.get(c.signal))})" for c in failed) if failed else "",
-        "unknown: " + ", ".join(str(c) for c in unknown) if unknown else "",
-    ]
-    return "; ".join(part for part in parts if part)
-
-
-def _shown(value: SignalValue) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value).lower()
-
-
-def _row(entry: Entry) -> dict[str, str]:
-    tags = [entry.id, entry.direction or "library", *entry.archs, *entry.operators, *entry.spaces, entry.must_move]
-    tags += [c.signal for c in entry.signature]
-    guidance = [*entry.steps, *entry.constraints, *entry.pitfalls, entry.expected, *entry.parameters]
-    return {
-        "slug": entry.id,
-        "title": entry.title,
-        "tags": " ".join(tags),
-        "guidance": "\n".join(guidance),
-        "body": entry.body,
-    }
-
-
 def _place(arch: str | None) -> str | None:
-    """`sm_90a` of a whole target, `cpu` and architectures as they are."""
-    return (architecture(arch) or arch) if arch else None
+    """`sm_90a` of a whole target, `cpu` and architectures as they are. Raises RequestError listing the known ones."""
+    if not arch:
+        return None
+    place = architecture(arch) or arch
+    if not _ARCH.match(place):
+        known = dict.fromkeys(architecture(target) for row in hardware.rows() for target in row.default_for)
+        raise RequestError(
+            f"{arch!r} is not an architecture.", valid=["cpu", *known, "any other sm_NN, sm_NNa, sm_NNf"]
+        )
+    return place
 
 
-def _limit(limit: int) -> int:
+def _checked(limit: int) -> int:
     if not 1 <= limit <= MAX_LIMIT:
         raise RequestError(f"limit is {limit}.", valid=[f"1 to {MAX_LIMIT}"])
     return limit
 
 
-_Name = TypeVar("_Name", Direction, Space)
-
-
-def _member(names: type[_Name], value: str | None) -> _Name | None:
+def _member(names: type[_Names], value: str | None) -> _Names | None:
     """A member by its name. Raises RequestError listing the valid ones."""
     try:
         return None if value is None else names(value)

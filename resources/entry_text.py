@@ -14,6 +14,8 @@ def entry_text(entry: Entry) -> str:
         f"Operators: {', '.join(entry.operators)}. Cost: {entry.cost}.",
         f"Must move: {entry.must_move}. Expected: {entry.expected}",
     ]
+    if entry.overrides:
+        head.append("This server's own entry, in the place of the shipped one.")
     sections = [
         _section("When", map(str, entry.signature)),
         _section("Steps", entry.steps),

@@ -5,11 +5,15 @@ from typing import Annotated
 import anyio.to_thread
 from pydantic import Field
 
+from hiera_mcp.deps import Deps
 from hiera_mcp.model.base import Model
-from hiera_mcp.model.knowledge import Entry
+from hiera_mcp.model.knowledge import Entry, Match
 from hiera_mcp.model.space import Direction, Space
+from hiera_mcp.planning.signals import signals
 from hiera_mcp.store import Lesson
 from hiera_mcp.tools.base import READS, Ctx, Tool, deps_of
+from hiera_mcp.tools.evidence import evidence_of
+from hiera_mcp.tools.run_state import load_run
 
 
 class EntryLine(Model):
@@ -21,6 +25,8 @@ class EntryLine(Model):
     """Null for an entry about a library."""
     kind: str
     summary: str
+    why: str
+    """With a run: the conditions of its signature that hold there, fail, and cannot be read yet; otherwise empty."""
     uri: str
     """Steps, constraints, pitfalls, numbers and sources are there."""
 
@@ -43,18 +49,42 @@ async def hiera_knowledge_search(
     direction: Direction | None = None,
     space: Space | None = None,
     arch: Annotated[str | None, Field(description="cpu, sm_80, sm_90a, … or a whole target.")] = None,
+    run_id: Annotated[
+        str | None, Field(description="Rank by how well entries fit this run; its target is the default of arch.")
+    ] = None,
     limit: Annotated[int, Field(ge=1, le=20)] = 5,
 ) -> Found:
     """Search expert techniques, library guides and recorded lessons.
 
     Use it while planning a strategy, or when a candidate does not behave. Returns entries in short (what for, expected
-    effect) and lessons with the candidates that prove them. Read an entry whole with hiera_artifact_read(uri).
+    effect) and lessons with the candidates that prove them. With run_id entries that fit the run's contract and
+    evidence come first. Read an entry whole with hiera_artifact_read(uri).
     """
     deps = deps_of(ctx)
-    entries = await anyio.to_thread.run_sync(deps.knowledge.search, query, direction, space, arch, limit)
+    if run_id is None:
+        entries = await anyio.to_thread.run_sync(deps.knowledge.search, query, direction, space, arch, limit)
+        lines = tuple(_line(entry) for entry in entries)
+    else:
+        lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, run_id, query, direction, space, arch, limit))
     lessons = await deps.database(lambda s: s.lessons(query, limit))
     wanted = tuple(le for le in lessons if _fits(le, direction, space))
-    return Found(entries=tuple(map(_line, entries)), lessons=wanted, next_step=_next_step(entries))
+    return Found(entries=lines, lessons=wanted, next_step=_next_step(lines))
+
+
+async def _fitting(
+    deps: Deps,
+    run_id: str,
+    query: str,
+    direction: Direction | None,
+    space: Space | None,
+    arch: str | None,
+    limit: int,
+) -> tuple[Match, ...]:
+    """Entries in the order of how well they fit a run."""
+    state = await deps.database(lambda s: load_run(s, run_id))
+    evidence = await evidence_of(state)
+    place = arch or evidence.target
+    return deps.knowledge.matching(signals(evidence), direction, space, place, limit, query)
 
 
 def _fits(lesson: Lesson, direction: Direction | None, space: Space | None) -> bool:
@@ -63,21 +93,22 @@ def _fits(lesson: Lesson, direction: Direction | None, space: Space | None) -> b
     return right_direction and (space is None or lesson.space in (space, None))
 
 
-def _line(entry: Entry) -> EntryLine:
+def _line(entry: Entry, why: str = "") -> EntryLine:
     return EntryLine(
         slug=entry.id,
         title=entry.title,
         direction=entry.direction,
         kind=entry.kind,
         summary=f"{entry.steps[0]} Moves {entry.must_move}: {entry.expected}",
+        why=why,
         uri=f"hiera://knowledge/{entry.id}",
     )
 
 
-def _next_step(entries: tuple[Entry, ...]) -> str:
+def _next_step(entries: tuple[EntryLine, ...]) -> str:
     if not entries:
         return "Nothing matched: use fewer words or filters."
-    return f"Read one whole with hiera_artifact_read(uri='hiera://knowledge/{entries[0].id}')."
+    return f"Read one whole with hiera_artifact_read(uri='{entries[0].uri}')."
 
 
 TOOL = Tool(hiera_knowledge_search, "Search knowledge and lessons", READS)

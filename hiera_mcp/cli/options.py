@@ -7,11 +7,13 @@ from pathlib import Path
 from hiera_mcp.settings import Settings, from_environment
 
 DATA_DIR_HELP = "database and files (default: HIERA_DATA_DIR, else ~/.local/share/hiera-mcp)"
+KNOWLEDGE_HELP = "own knowledge entries, beside the shipped ones; read at the start (default: HIERA_KNOWLEDGE_DIR)"
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """--data-dir and --unsafe-no-sandbox."""
+    """--data-dir, --knowledge and --unsafe-no-sandbox."""
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help=DATA_DIR_HELP)
+    parser.add_argument("--knowledge", type=Path, metavar="DIR", help=KNOWLEDGE_HELP)
     parser.add_argument(
         "--unsafe-no-sandbox",
         action="store_true",
@@ -29,6 +31,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
     settings = from_environment()
     if args.data_dir is not None:
         settings = replace(settings, data_dir=args.data_dir.expanduser().resolve())
+    if args.knowledge is not None:
+        settings = replace(settings, knowledge_dir=args.knowledge.expanduser().resolve())
     if args.unsafe_no_sandbox:
         settings = replace(settings, unsafe_no_sandbox=True)
     return settings

@@ -168,6 +168,8 @@ class Entry(Model):
     libraries: tuple[Text, ...] = ()
     """Libraries of which it needs one, by the names that the host's search reports; empty when it needs none."""
     sources: tuple[Reference, ...] = Field(min_length=1)
+    overrides: bool = False
+    """Of an entry in a user's folder: it takes the place of the shipped one of the same id."""
     body: str = ""
     """The text below the front matter."""
 

@@ -1,5 +1,6 @@
 """Search is plain text, filtered, ranked, and safe from many threads."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 
 from hiera_mcp.errors import NotFoundError, RequestError
 from hiera_mcp.knowledge_base.entries import parse_entry
-from hiera_mcp.knowledge_base.index import KnowledgeBase, match
+from hiera_mcp.knowledge_base.fit import score, why
+from hiera_mcp.knowledge_base.index import KnowledgeBase
+from hiera_mcp.model.knowledge import Entry, SignalValue
 from hiera_mcp.model.space import Direction, Space
 
 BASE = KnowledgeBase.load()
+SMALL = KnowledgeBase(BASE.entries[::3])
+"""So few that no answer is cut at the limit."""
 
 
 def entry_text(slug: str, title: str = "Title", **changes: str) -> str:
@@ -60,9 +65,47 @@ def test_an_architecture_can_be_searched_for_as_text() -> None:
     assert all("sm_80" in e.model_dump_json() for e in found)
 
 
-@given(st.text(max_size=60))
+@given(st.text(max_size=60) | st.text(alphabet='"*():^-+ANDORTtitle ', max_size=40))
 def test_no_query_is_syntax(query: str) -> None:
-    BASE.search(query)
+    found = BASE.search(query, limit=50)
+    assert len({e.id for e in found}) == len(found)
+    if not query.strip() or not any(c.isalnum() for c in query):
+        assert bool(found) is not bool(query.strip())
+
+
+@given(
+    st.lists(st.sampled_from(["cp.async", "tile", "wgmma", "row", "the"]), min_size=1, max_size=4), st.text(max_size=9)
+)
+def test_quotes_change_nothing_and_further_words_only_add(words: list[str], junk: str) -> None:
+    plain = SMALL.search(" ".join(words), limit=50)
+    assert SMALL.search(" ".join(f'"{word}"' for word in words), limit=50) == plain
+    more = SMALL.search(f"{' '.join(words)} {junk}", limit=50)
+    assert {e.id for e in plain} <= {e.id for e in more}
+
+
+@pytest.mark.parametrize("direction", [None, Direction.PARALLELISM])
+@pytest.mark.parametrize("space", [None, Space.CUDA, Space.CPP_LIBRARIES])
+@pytest.mark.parametrize("arch", [None, "cpu", "sm_80", "sm_90a"])
+def test_filters_let_through_exactly_what_they_name(
+    direction: Direction | None, space: Space | None, arch: str | None
+) -> None:
+    def passes(entry: Entry) -> bool:
+        return (
+            (direction is None or entry.direction in (direction, None))
+            and (space is None or entry.allows_space(space))
+            and (arch is None or entry.allows_arch(arch))
+        )
+
+    expected = {e.id for e in SMALL.entries if passes(e)}
+    assert {e.id for e in SMALL.search("", direction, space, arch, limit=50)} == expected
+    assert {e.id for e in SMALL.search("the of a and", direction, space, arch, limit=50)} <= expected
+
+
+def test_in_a_large_base_rare_words_still_find_their_entry() -> None:
+    common = [entry_text(f"common-{n}", "Common words everywhere") for n in range(1500)]
+    kb = base(*common, entry_text("rare", "Common words and a quokka"))
+    assert kb.search("common words quokka")[0].id == "rare"
+    assert len(kb.search("common words")) == 5
 
 
 @pytest.mark.parametrize(
@@ -90,6 +133,8 @@ def test_library_entries_pass_any_direction_where_the_space_allows_them() -> Non
     [
         ({"direction": "sideways"}, "parallelism"),
         ({"space": "fortran"}, "cuda_libraries"),
+        ({"arch": "ampere"}, "sm_80"),
+        ({"arch": "sm_80+"}, "cpu"),
         ({"limit": 0}, "1 to 50"),
         ({"limit": 51}, "1 to 50"),
     ],
@@ -124,10 +169,30 @@ def test_an_entry_whose_conditions_hold_ranks_first() -> None:
 
 def test_an_unknown_signal_neither_helps_nor_hurts() -> None:
     entry = parse_entry(entry_text("e"), "f")
-    known, unknown = match(entry, {"waves": 0.5, "gemm_share": 0.9}), match(entry, {"waves": None, "gemm_share": 0.9})
+    known, unknown = score(entry, {"waves": 0.5, "gemm_share": 0.9}), score(entry, {"waves": None, "gemm_share": 0.9})
     assert known is not None and unknown is not None
-    assert known.score - unknown.score == pytest.approx(0.5)
-    assert "unknown: waves < 1" in unknown.why
+    assert known - unknown == pytest.approx(0.5)
+    assert "unknown: waves < 1" in why(entry, {"gemm_share": 0.9})
+
+
+@pytest.mark.parametrize(
+    "signals", [{}, {"gemm_share": 1.0, "waves": 0.5, "precision": "float32"}, {"scan_share": 1.0}]
+)
+def test_ranking_all_at_once_gives_each_entry_its_own_score(signals: Mapping[str, SignalValue]) -> None:
+    together = {m.entry.id: m.score for m in BASE.matching(signals, arch="sm_90a", limit=50)}
+    assert together
+    assert all(score(BASE.entry(slug), signals, "sm_90a") == value for slug, value in together.items())
+
+
+def test_with_words_and_a_situation_the_fitting_one_of_equal_hits_comes_first() -> None:
+    waves, other = '[{signal: waves, op: "<", value: 1}]', '[{signal: waves, op: ">", value: 1}]'
+    kb = base(
+        entry_text("a-misfit", "Swizzle", signature=other),
+        entry_text("b-fit", "Swizzle", signature=waves),
+        entry_text("c-fit", "Another thing", signature=waves),
+    )
+    found = kb.matching({"gemm_share": 1.0, "waves": 0.5}, query="swizzle")
+    assert [m.entry.id for m in found] == ["b-fit", "a-misfit"]
 
 
 def test_entries_for_operators_that_do_not_occur_are_left_out() -> None:
@@ -142,11 +207,23 @@ def test_an_entry_for_exactly_this_architecture_breaks_a_tie() -> None:
 
 def test_a_users_folder_is_merged_and_may_replace_an_entry(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text(entry_text("mine", "Quaternion trick"))
-    (tmp_path / "wgmma-hopper.md").write_text(entry_text("wgmma-hopper", "House rules for wgmma"))
+    (tmp_path / "wgmma-hopper.md").write_text(entry_text("wgmma-hopper", "House rules for wgmma", overrides="true"))
     kb = KnowledgeBase.load(tmp_path)
     assert [e.id for e in kb.search("quaternion")] == ["mine"]
     assert kb.entry("wgmma-hopper").title == "House rules for wgmma"
     assert len(kb.entries) == len(BASE.entries) + 1
+
+
+def test_an_id_of_a_shipped_entry_is_not_taken_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "wgmma-hopper.md").write_text(entry_text("wgmma-hopper"))
+    with pytest.raises(RequestError, match=r"wgmma-hopper.md: id: .* `overrides: true`"):
+        KnowledgeBase.load(tmp_path)
+
+
+def test_overriding_what_does_not_exist_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "wgma-hopper.md").write_text(entry_text("wgma-hopper", overrides="true"))
+    with pytest.raises(RequestError, match="overrides: there is no shipped entry wgma-hopper"):
+        KnowledgeBase.load(tmp_path)
 
 
 def test_an_empty_knowledge_base_finds_nothing() -> None:
