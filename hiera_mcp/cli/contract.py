@@ -1,4 +1,4 @@
-"""`hiera-mcp contract build FILE`: a contract from a reference, and its files on disk."""
+"""`hiera-mcp contract build FILE`: a contract from a reference, and its files on disk; or those of all of KernelBench."""
 
 import argparse
 import json
@@ -8,10 +8,12 @@ from typing import get_args
 
 import anyio
 
+from hiera_mcp.cli import kernelbench
 from hiera_mcp.cli.connection import local
 from hiera_mcp.cli.options import add_json, add_settings, settings_of
 from hiera_mcp.cli.output import ProgressLine
 from hiera_mcp.cli.report import contract_lines
+from hiera_mcp.client.batch import Options
 from hiera_mcp.client.folder import task_name
 from hiera_mcp.client.report import ContractView
 from hiera_mcp.client.session import Answer, Session
@@ -25,13 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build = actions.add_parser("build", help="build a contract from a file in KernelBench format")
     add_settings(build)
     add_json(build)
-    build.add_argument("file", type=Path, help="the reference: Model, get_inputs, get_init_inputs")
+    build.add_argument("file", type=Path, nargs="?", help="the reference: Model, get_inputs, get_init_inputs")
     build.add_argument("--target", default="auto", help="cpu, cuda:sm_80, cuda:sm_90a, … (default: what is present)")
     build.add_argument("--precision", choices=get_args(Precision), default="float32", help="(default: float32)")
     build.add_argument("--out", type=Path, metavar="DIR", help="write the contract's files into this folder")
+    kernelbench.add_arguments(build)
 
 
 def run(args: argparse.Namespace) -> int:
+    if (args.file is None) == (args.kernelbench is None):
+        raise RequestError("Name one of a reference file and --kernelbench PATH.")
+    if args.kernelbench is not None:
+        return kernelbench.run(args, settings_of(args), Options(target=args.target, precision=args.precision))
     if not args.file.is_file():
         raise RequestError(f"There is no file {args.file}.", todo="Name a reference in KernelBench format.")
     return anyio.run(_build, args, settings_of(args))

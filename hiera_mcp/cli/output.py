@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from hiera_mcp.model.evaluation import Interval
 
 PLAIN_PAUSE_S = 2.0
-"""Without a terminal, progress is printed at most this often."""
+"""Without a terminal, progress is printed at most this often, unless a command wants it otherwise."""
 
 
 class ProgressLine:
-    """One line on stderr that is rewritten in place; without a terminal, a line now and then."""
+    """One line on stderr that is rewritten in place; without a terminal, a line every `pause_s` seconds at most."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_s: float = PLAIN_PAUSE_S) -> None:
+        self._pause_s = pause_s
         self._live = sys.stderr.isatty()
         self._last = ""
         self._next = 0.0
@@ -27,7 +28,7 @@ class ProgressLine:
             sys.stderr.write(f"\r\x1b[2K{text[:width]}")
             sys.stderr.flush()
         elif message != self._last and time.monotonic() >= self._next:
-            self._next = time.monotonic() + PLAIN_PAUSE_S
+            self._next = time.monotonic() + self._pause_s
             print(f"… {message}", file=sys.stderr, flush=True)
         self._last = message
 
