@@ -14,8 +14,15 @@ _KEYWORD_LIST = """
 """
 _KEYWORDS = frozenset(_KEYWORD_LIST.split())
 
-_MACROS = frozenset({"linux", "unix", "i386", "errno", "assert", "offsetof", "stdin", "stdout", "stderr", "complex"})
-"""Lower-case macros that compilers or common headers define."""
+_TAKEN = re.compile(
+    r"u?int(8|16|32|64)_t|size_t"  # types of the structs' fields, which C++ may not redeclare
+    r"|.*_IS_NONE"  # ends the name of a constant
+    r"|linux|unix|i386|errno|assert|offsetof|stdin|stdout|stderr|complex|I|math_errhandling"
+    r"|[LMP]_.*|si_.*|sa_(handler|sigaction)|sched_priority|sigev_.*|st_[acm]time|sigmask"  # libc
+    r"|cuda?[A-Z].*|NV_.*|nvtx.*",
+    re.DOTALL,
+)
+"""Names that contract.h or a header of the compilers may define, besides those in upper case throughout."""
 
 _MACRO_LIKE = re.compile(r"^(?=.*[A-Z].*[A-Z0-9_])[A-Z0-9_]+$")
 """Upper case throughout, two letters or more: the shape of a macro of some header (NAN, EOF, INT_MAX)."""
@@ -31,7 +38,7 @@ def legal(name: str, fallback: str = "arg") -> str:
         text = f"{fallback}_{text}"
     if _MACRO_LIKE.match(text):
         text = text.lower()
-    reserved = text in _KEYWORDS or text in _MACROS or text.lower().startswith("hiera")
+    reserved = text in _KEYWORDS or _TAKEN.fullmatch(text) or text.lower().startswith("hiera")
     return f"{text}_" if reserved else text
 
 
