@@ -17,6 +17,8 @@ Ctx = Context[Deps, Any]
 JSON = "application/json"
 TEXT = "text/plain"
 MARKDOWN = "text/markdown"
+SVG = "image/svg+xml"
+BINARY = "application/octet-stream"
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Resource:
     """One resource: a URI (template), a reader whose parameters are the template's, and its docstring as description."""
 
     uri: str
-    read: Callable[..., Awaitable[str]]
+    read: Callable[..., Awaitable[str | bytes]]
     title: str
     mime_type: str = JSON
 

@@ -7,18 +7,16 @@ parallelism, or, when a call is about as short as its launches, on those.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
+from hiera_mcp.model.base import digest
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.evaluation import Device, KernelResources, Timing
-from hiera_mcp.model.profile import Metric, Occupancy, Profile
+from hiera_mcp.model.profile import Bottleneck, Metric, Occupancy, Profile
 from hiera_mcp.model.space import is_cpu
 from hiera_mcp.model.work import ProfileRequest
 from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.compilers.inspect import NO_CUOBJDUMP, NO_OBJDUMP
 from hiera_mcp.sandbox.occupancy import limits_of, occupancy
-
-Bottleneck = Literal["memory", "compute", "latency", "launch", "unknown"]
 
 BLOCKS = (128, 256, 512, 1024)
 """Block sizes for which occupancy is told; the binary does not say which one a launch uses."""
@@ -45,6 +43,8 @@ def profile(request: ProfileRequest, built: Built, device: Device) -> Profile:
         floor_ratio=ratio,
         device=device,
         counters=_counters(contract),
+        counters_status="cpu" if is_cpu(contract.target) else "not_asked",
+        sources_digest=digest(request.sources),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hiera_mcp.model.evaluation import Evaluation, NotRun
-from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.profile import Profiled
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
@@ -37,7 +37,7 @@ class Executor(Protocol):
 
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun: ...
 
-    async def profile(self, request: ProfileRequest, notify: Notify) -> Profile: ...
+    async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled: ...
 
     async def doctor(self, thorough: bool = False) -> DoctorReport: ...
 

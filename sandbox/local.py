@@ -18,7 +18,7 @@ import hiera_mcp
 from hiera_mcp.errors import LostError, SandboxError, error_from_dict
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.evaluation import Evaluation, NotRun
-from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.profile import Profiled
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
@@ -40,7 +40,7 @@ CLOSE_S = 0.2
 T = TypeVar("T", bound=Model)
 Message = dict[str, Any]
 RESULTS: dict[str, type[Model]] = {
-    cls.__name__: cls for cls in (Trace, CheckReport, Evaluation, NotRun, Profile, DoctorReport)
+    cls.__name__: cls for cls in (Trace, CheckReport, Evaluation, NotRun, Profiled, DoctorReport)
 }
 
 
@@ -70,8 +70,8 @@ class LocalExecutor:
         result = await self._ask("evaluate", request, notify)
         return result if isinstance(result, NotRun) else _expect(Evaluation, result)
 
-    async def profile(self, request: ProfileRequest, notify: Notify) -> Profile:
-        return _expect(Profile, await self._ask("profile", request, notify))
+    async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
+        return _expect(Profiled, await self._ask("profile", request, notify))
 
     async def doctor(self, thorough: bool = False) -> DoctorReport:
         return _expect(DoctorReport, await self._ask("doctor", {"thorough": thorough}, _ignore))

@@ -8,9 +8,11 @@ from pydantic import JsonValue
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.evaluation import Evaluation, NotRun, Status
-from hiera_mcp.model.profile import Profile
-from hiera_mcp.model.run import JobState
+from hiera_mcp.model.plan import Strategy
+from hiera_mcp.model.profile import ParentDiff, Profile, Profiled
+from hiera_mcp.model.run import Candidate, JobState
 from hiera_mcp.model.work import ProfileRequest
+from hiera_mcp.planning.changes import compare
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import Store
 from hiera_mcp.tools.base import (
@@ -25,21 +27,23 @@ from hiera_mcp.tools.base import (
     finish,
     unfinished,
 )
+from hiera_mcp.tools.profile_view import ProfileView, profile_view
 from hiera_mcp.tools.run_state import load_run
 
 
 class ProfileResult(LongResult):
     """Null profile: not done yet."""
 
-    profile: Profile | None = None
+    profile: ProfileView | None = None
 
 
 async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: WaitS = DEFAULT_WAIT_S) -> ProfileResult:
-    """Find out what bounds a candidate that passed: memory, compute, latency or launches.
+    """Find out what bounds a candidate that passed, which source lines cost it, and which direction that speaks for.
 
-    Use it on the best candidate before planning the next round: directions are scored from it. Returns the bottleneck
-    in words, metrics with their origin (static, derived from the measured time, or hardware counter), registers and
-    spills, occupancy, instruction mix, time / floor. A metric that could not be read is null with the reason.
+    Use it on the best candidate before planning the next round: directions are scored from it. Returns bottleneck, time /
+    floor, a score for each direction with the values behind it, counters and stall reasons per kernel, the costly lines,
+    what changed against the parent, registers and spills. Hardware counters need Nsight Compute on a GPU host; where they
+    are missing it says why, and the rest is static or derived from the time.
     Next: plan the next round; hiera_plan_direction reads the best candidate's profile.
     """
     deps = deps_of(ctx)
@@ -52,7 +56,7 @@ async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: W
     result: Any = job.result
     step = (await deps.database(lambda s: load_run(s, run_id))).next_step
     return ProfileResult(
-        state=job.state, job_id=job.id, profile=Profile.model_validate(result["profile"]), next_step=step
+        state=job.state, job_id=job.id, profile=ProfileView.model_validate(result["profile"]), next_step=step
     )
 
 
@@ -82,9 +86,32 @@ def _check_profilable(candidate_id: str, outcome: Evaluation | NotRun | None) ->
 
 
 async def _profile(deps: Deps, candidate_id: str, request: ProfileRequest, notify: Notify, _: object) -> JsonValue:
-    profile = await deps.executor.profile(request, notify)
-    await deps.database(lambda s: s.put_profile(candidate_id, profile))
-    return {"profile": profile.model_dump(mode="json")}
+    found = await deps.executor.profile(request, notify)
+    stored = await deps.database(lambda s: _keep(s, candidate_id, found))
+    return {"profile": profile_view(stored, candidate_id).model_dump(mode="json")}
+
+
+def _keep(store: Store, candidate_id: str, found: Profiled) -> Profile:
+    """Store the profile together with what moved from the candidate's parent."""
+    profile = found.profile.model_copy(update={"diff": _diff(store, candidate_id, found.profile)})
+    store.put_profile(candidate_id, found.model_copy(update={"profile": profile}))
+    return profile
+
+
+def _diff(store: Store, candidate_id: str, profile: Profile) -> ParentDiff | None:
+    candidate = store.candidate(candidate_id)
+    parent = store.profile(candidate.parent_id) if candidate.parent_id else None
+    if candidate.parent_id is None or parent is None:
+        return None
+    strategy = _strategy(store, candidate)
+    metric, change = (strategy.predicted_metric, strategy.predicted_change) if strategy else ("", "")
+    return compare(candidate.parent_id, parent, profile, metric, change)
+
+
+def _strategy(store: Store, candidate: Candidate) -> Strategy | None:
+    """What was planned in the candidate's round, as it was decided last."""
+    made = (d.decision.strategy for d in store.decisions(candidate.run_id) if d.round == candidate.round)
+    return next((s for s in reversed(list(made)) if s is not None), None)
 
 
 TOOL = Tool(hiera_candidate_profile, "Profile a candidate", ENSURES)

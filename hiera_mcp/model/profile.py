@@ -210,3 +210,13 @@ class Profile(Model):
     directions: tuple[DirectionSigns, ...] = ()
     """Greatest score first; empty without counters."""
     diff: ParentDiff | None = None
+
+
+class Profiled(Model):
+    """A profile, and the files that were made for it."""
+
+    profile: Profile
+    report: str = ""
+    """Nsight Compute's own report in base64, which its GUI opens; empty when there is none."""
+    listing: str = ""
+    """Machine code of the launches with samples, stalls and source lines; empty without counters."""

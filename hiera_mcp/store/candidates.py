@@ -1,12 +1,13 @@
 """Candidates, their evaluations and profiles."""
 
+import base64
 import json
 from collections.abc import Sequence
 
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.evaluation import Evaluation, NotRun
-from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.profile import Profile, Profiled
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.store.database import Connection, Row, Transaction, new_id, now
 from hiera_mcp.store.runs import open_run
@@ -78,12 +79,17 @@ class Candidates(Connection):
             WHERE c.run_id = ? ORDER BY e.rowid"""
         return {row["candidate_id"]: self._outcome(row) for row in self.rows(sql, [run_id])}
 
-    def put_profile(self, candidate_id: str, profile: Profile) -> None:
-        """Record a profile of a candidate."""
+    def put_profile(self, candidate_id: str, found: Profiled) -> None:
+        """Record a profile of a candidate, with its files."""
+        profile = found.profile
         run_id = self.one("candidates", candidate_id, "candidate")["run_id"]
         row = {"id": new_id("p"), "candidate_id": candidate_id, "bottleneck": profile.bottleneck}
+        files = {
+            "report_sha256": self.blobs.put(base64.b64decode(found.report)) if found.report else None,
+            "listing_sha256": self.blobs.put(found.listing.encode()) if found.listing else None,
+        }
         with self.write() as tx:
-            tx.insert("profiles", {**row, "profile": profile.model_dump_json(), "at": now()})
+            tx.insert("profiles", {**row, "profile": profile.model_dump_json(), "at": now(), **files})
             tx.log("profiled", row, run_id)
 
     def profile(self, candidate_id: str) -> Profile | None:
@@ -91,6 +97,20 @@ class Candidates(Connection):
         sql = "SELECT profile FROM profiles WHERE candidate_id = ? ORDER BY rowid DESC LIMIT 1"
         rows = self.rows(sql, [candidate_id])
         return Profile.model_validate_json(rows[0]["profile"]) if rows else None
+
+    def profile_report(self, candidate_id: str) -> bytes | None:
+        """Nsight Compute's report of a candidate's newest profile; None where there is none."""
+        return self._profile_file(candidate_id, "report_sha256")
+
+    def profile_listing(self, candidate_id: str) -> str | None:
+        """Machine code with samples, of a candidate's newest profile; None where there is none."""
+        found = self._profile_file(candidate_id, "listing_sha256")
+        return None if found is None else found.decode()
+
+    def _profile_file(self, candidate_id: str, column: str) -> bytes | None:
+        sql = f"SELECT {column} FROM profiles WHERE candidate_id = ? ORDER BY rowid DESC LIMIT 1"
+        rows = self.rows(sql, [candidate_id])
+        return self.blobs.get(rows[0][column]) if rows and rows[0][column] else None
 
     def _candidate(self, row: Row) -> Candidate:
         sources = {name: self.blobs.get(sha).decode() for name, sha in json.loads(row["sources"]).items()}

@@ -79,3 +79,9 @@ def m001_first_schema(db: Any) -> None:
 @migrations()
 def m002_lessons_are_searchable(db: Any) -> None:
     db.table("lessons").enable_fts(["title", "text"], create_triggers=True, tokenize="porter unicode61")
+
+
+@migrations()
+def m003_profiles_have_files(db: Any) -> None:
+    for column in ("report_sha256", "listing_sha256"):
+        db.execute(f"ALTER TABLE profiles ADD COLUMN {column} TEXT")

@@ -8,13 +8,13 @@ from pathlib import Path
 from hiera_mcp.errors import ToolchainError
 from hiera_mcp.model.space import Target
 from hiera_mcp.model.work import Limits
-from hiera_mcp.sandbox import ncu
 from hiera_mcp.sandbox.compilers.build import find_tool
 from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.libraries import runtime_binds
+from hiera_mcp.sandbox.profiling import nsight
 
-COUNTERS = "ncu.csv"
+NCU_REPORT, NCU_LOG = "profile.ncu-rep", "ncu.log"
 CACHES = (
     "XDG_CACHE_HOME",
     "TORCH_EXTENSIONS_DIR",
@@ -75,16 +75,16 @@ def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, .
     )
 
 
-def profiler(runner: BoxSpec, ncu_program: Path) -> BoxSpec:
-    """The same runner as a child of Nsight Compute, which leaves its table in /box/ncu.csv.
+def profiler(runner: BoxSpec, ncu: Path) -> BoxSpec:
+    """The same runner as a child of Nsight Compute, which leaves its report in /box.
 
     Its lock file and its sockets lie in the box's own /tmp; the device's lock keeps runs apart.
     """
     return replace(
         runner,
-        argv=ncu.command(ncu_program, runner.argv, f"{BOX}/{COUNTERS}", marked=True),
+        argv=nsight.record_command(ncu, runner.argv, f"{BOX}/{NCU_REPORT}", f"{BOX}/{NCU_LOG}"),
         writable=True,
-        binds=(*runner.binds, *ncu.binds(ncu_program)),
+        binds=(*runner.binds, *nsight.binds(ncu)),
         profiler=True,
     )
 

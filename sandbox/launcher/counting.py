@@ -1,51 +1,77 @@
 """Read a built candidate's hardware counters: Nsight Compute around a fresh runner, inside its box, for one call."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hiera_mcp.errors import SandboxError
-from hiera_mcp.model.profile import Metric, Profile
-from hiera_mcp.sandbox import ncu
+from hiera_mcp.model.profile import CounterStatus
 from hiera_mcp.sandbox.launcher.judging import Ended, Job, run
+from hiera_mcp.sandbox.launcher.reports import read
 from hiera_mcp.sandbox.launcher.verdict import tail
-
-NOT_READ = "Hardware counters were not read"
+from hiera_mcp.sandbox.profiling import nsight
+from hiera_mcp.sandbox.profiling.failures import MISSING, NOT_READ, TIMEOUT, failure
+from hiera_mcp.sandbox.profiling.launches import seconds_of
+from hiera_mcp.sandbox.profiling.raw import RawLaunch
 
 
 @dataclass(frozen=True)
-class Counters:
+class Counted:
     """What was read, or why nothing was."""
 
-    metrics: tuple[Metric, ...]
+    status: CounterStatus
     note: str
+    """For the reader of the profile: of what the counters are, or what to do."""
+    launches: tuple[RawLaunch, ...] = ()
+    tool: str = ""
+    report: bytes = b""
+    """Nsight Compute's own file, where there is one."""
 
-    def added_to(self, profile: Profile) -> Profile:
-        return profile.model_copy(update={"metrics": (*profile.metrics, *self.metrics), "counters": self.note})
 
-
-async def count(job: Job) -> Counters:
+async def count(job: Job) -> Counted:
     """The counters of one call on the job's GPU. A failure becomes the note: the rest of a profile stands without them."""
-    program = ncu.find()
+    program = nsight.find()
     if program is None:
-        return Counters((), ncu.ABSENT)
+        return Counted("missing", MISSING)
     try:
-        return from_end(await run(replace(job, ncu=program)))
+        ended = await run(replace(job, ncu=program))
     except SandboxError as e:
-        return Counters((), f"{NOT_READ}: {e}")
+        return Counted("failed", f"{NOT_READ}: {e}")
+    if not ended.ncu_report:
+        return without_report(ended)
+    found = await read(job.host, program, ended.ncu_report)
+    tool = f"Nsight Compute {nsight.version(program)}, read by {found.by or 'nobody'}"
+    if not found.launches:
+        note = f"{NOT_READ}: the report of {program} cannot be read. Install the `ncu-report` package of its version."
+        return Counted("mismatch", note, tool=tool, report=ended.ncu_report)
+    return Counted("read", describe(found.launches), found.launches, tool, ended.ncu_report)
 
 
-def from_end(ended: Ended) -> Counters:
-    """The counters in the table that Nsight Compute left; else why there is none."""
-    table = (ended.counters or b"").decode(errors="replace")
-    launches = ncu.parse_csv(table)
-    if launches:
-        return Counters(ncu.metrics(launches), ncu.describe(launches))
-    if "==ERROR==" in table or _went_well(ended):
-        return Counters((), ncu.failure(f"{table}\n{ended.outcome.output}") or NOT_READ)
-    why = ended.deadline or f"{ended.report.outcome.replace('_', ' ')}: {ended.report.reason}"
+def without_report(ended: Ended) -> Counted:
+    """Why Nsight Compute left no report: by its own words, else by how the candidate ended."""
+    if ended.deadline is not None or ended.report.outcome == "timeout":
+        return Counted("timeout", f"{TIMEOUT} ({ended.deadline or ended.report.reason})")
+    if "==ERROR==" in ended.ncu_log or ended.report.outcome == "passed":
+        return Counted(*failure(f"{ended.ncu_log}\n{ended.outcome.output}"))
     words = tail(ended.outcome.output)
     said = f" Its last output: {words}" if words else ""
-    return Counters((), f"{NOT_READ}: the candidate did not end well under Nsight Compute ({why}).{said}")
+    why = f"{ended.report.outcome.replace('_', ' ')}: {ended.report.reason}"
+    note = f"{NOT_READ}: the candidate did not end well under Nsight Compute ({why}).{said}"
+    return Counted("candidate_failed", note)
 
 
-def _went_well(ended: Ended) -> bool:
-    return ended.deadline is None and ended.report.outcome == "passed"
+def describe(launches: Sequence[RawLaunch]) -> str:
+    """What a reader of the metrics must know: of which launch they are, and how many there were."""
+    times = [seconds_of(launch) or 0.0 for launch in launches]
+    longest, total = max(times), sum(times)
+    share = f"{100 * longest / total:.0f} % of their time" if total else "of unknown time"
+    kernel = launches[times.index(longest)].kernel
+    return (
+        f"Hardware counters of {_counted(len(launches))} of one call, with cold caches, by Nsight Compute; the metrics "
+        f"ncu_* are those of the longest one ({share}): {kernel[:200]}."
+    )
+
+
+def _counted(launches: int) -> str:
+    if launches == nsight.MOST_LAUNCHES:
+        return f"the first {launches} kernel launches"
+    return f"{launches} kernel launch{'' if launches == 1 else 'es'}"

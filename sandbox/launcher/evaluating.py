@@ -1,18 +1,22 @@
 """Evaluate a candidate: build → space → judge; and profile one from its binary and its measured time."""
 
+import base64
 import time
 
 from hiera_mcp.model.evaluation import Evaluation, NotRun
-from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.profile import Profile, Profiled
 from hiera_mcp.model.work import EvaluateRequest, ProfileRequest
 from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import build
-from hiera_mcp.sandbox.launcher.counting import count
+from hiera_mcp.sandbox.launcher.counting import Counted, count
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judging import Job, judge
 from hiera_mcp.sandbox.launcher.verdict import not_built
+from hiera_mcp.sandbox.profiling.judgement import judged
+from hiera_mcp.sandbox.profiling.launches import launches
+from hiera_mcp.sandbox.profiling.listing import listing
 
 
 async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
@@ -34,7 +38,7 @@ async def evaluate(host: Host, request: EvaluateRequest, notify: Notify) -> Eval
     return result.model_copy(update={"build": built.build, "device": here, "seconds": seconds})
 
 
-async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profile:
+async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profiled:
     """Static and derived evidence; on a GPU also hardware counters, where they can be read."""
     target = request.contract.target
     device = device_for(target, request.device)
@@ -42,6 +46,17 @@ async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profil
     here = device_of(host, target, device)
     found = evidence.profile(request, built, here)
     if device is None or device == "cpu" or not_built(built, here):
-        return found
+        return Profiled(profile=judged(found, request, ()))
     await notify("reading hardware counters", None)
-    return (await count(Job(host, request, built, device, notify))).added_to(found)
+    return with_counters(found, request, await count(Job(host, request, built, device, notify)))
+
+
+def with_counters(found: Profile, request: ProfileRequest, counted: Counted) -> Profiled:
+    """The profile with what the counters say, and the files that go with it."""
+    facts = {"counters": counted.note, "counters_status": counted.status, "counters_tool": counted.tool}
+    seen = launches(counted.launches, request.sources)
+    return Profiled(
+        profile=judged(found.model_copy(update=facts), request, seen),
+        report=base64.b64encode(counted.report).decode(),
+        listing=listing(counted.launches),
+    )

@@ -5,7 +5,7 @@ import contextlib
 import shutil
 import socket
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +100,10 @@ class Ended:
     """Which deadline passed, in words."""
     ready: Ready
     """What the judge said of the device."""
-    counters: bytes | None
+    ncu_report: bytes | None = None
     """What Nsight Compute wrote, if it was there."""
+    ncu_log: str = ""
+    """What it said."""
 
 
 async def judge(job: Job) -> tuple[Evaluation, Ready]:
@@ -171,8 +173,14 @@ async def _with_runner(job: Job, found: Judge) -> Ended:
                 report, deadline = await _follow(job, found, name, box)
             finally:
                 await box.kill()
-        counters = read_result(folder / boxes.COUNTERS) if job.ncu else None
-        return Ended(report, await box.wait(), deadline, found.ready, counters)
+        ended = Ended(report, await box.wait(), deadline, found.ready)
+        return _with_counters(ended, folder) if job.ncu else ended
+
+
+def _with_counters(ended: Ended, folder: Path) -> Ended:
+    log = read_result(folder / boxes.NCU_LOG) or b""
+    report = read_result(folder / boxes.NCU_REPORT)
+    return replace(ended, ncu_report=report, ncu_log=log.decode(errors="replace"))
 
 
 async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[JudgeReport, str | None]:

@@ -20,7 +20,7 @@ from hiera_mcp.sandbox.profiling.raw import RawLaunch, from_json
 READ_S = 30.0
 MEMORY_BYTES = 4 << 30
 RESULT = "result.json"
-REPORT = "profile.ncu-rep"
+REPORT = boxes.NCU_REPORT
 
 
 @dataclass(frozen=True)

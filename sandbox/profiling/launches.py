@@ -65,5 +65,5 @@ def _stalls(raw: RawLaunch) -> Iterator[Stall]:
     }
     total = sum(cycles.values())
     for reason in sorted(cycles, key=lambda r: -cycles[r]):
-        if cycles[reason] > 0:
-            yield Stall(reason=reason, cycles=round(cycles[reason], 4), share=round(cycles[reason] / total, 4))
+        share = cycles[reason] / total if total else 0.0
+        yield Stall(reason=reason, cycles=round(cycles[reason], 4), share=round(share, 4))

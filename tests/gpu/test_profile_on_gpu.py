@@ -16,16 +16,17 @@ from hiera_mcp.client.drive import drive
 from hiera_mcp.client.folder import read_folder
 from hiera_mcp.client.session import Session
 from hiera_mcp.model.profile import Profile
-from hiera_mcp.sandbox import ncu
 from hiera_mcp.sandbox.devices import gpus
+from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.settings import from_environment
+from hiera_mcp.tools.profile_view import ProfileView
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.timeout(300),
     pytest.mark.skipif(not gpus(), reason="needs an NVIDIA GPU"),
     pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc"),
-    pytest.mark.skipif(ncu.find() is None, reason="needs Nsight Compute"),
+    pytest.mark.skipif(nsight.find() is None, reason="needs Nsight Compute"),
 ]
 
 Server = Callable[[], AbstractAsyncContextManager[Client]]
@@ -38,17 +39,23 @@ def server(tmp_path: Path) -> Server:
     return lambda: connected(replace(from_environment(), data_dir=tmp_path / "data"))
 
 
-async def profile_of_best(client: Client, folder: str) -> Profile:
-    """Run a folder's first round and profile its fastest candidate."""
+async def profile_of_best(client: Client, folder: str) -> tuple[ProfileView, Profile]:
+    """Run a folder's first round and profile its fastest candidate: what an agent sees, and all of it."""
     script = read_folder(EXAMPLES / folder)
     wanted = script.model_copy(update={"target": gpus()[0].target, "rounds": script.rounds[:1]})
     rows = (await drive(client, wanted, lambda _: None)).run.candidates
     best = max((c for c in rows if c.speedup is not None), key=lambda c: c.speedup.median if c.speedup else 0.0)
     answer: Any = await Session(client).work("hiera_candidate_profile", candidate_id=best.candidate_id)
-    profile = Profile.model_validate(answer["profile"])
-    if profile.counters == ncu.PERMISSION:
-        pytest.skip(profile.counters)
-    return profile
+    view = ProfileView.model_validate(answer["profile"])
+    if view.counters_status == "no_permission":
+        pytest.skip(view.counters)
+    return view, Profile.model_validate_json(await text(client, view.uris["profile"]))
+
+
+async def text(client: Client, uri: str) -> str:
+    """A resource's whole text."""
+    content: Any = (await client.read_resource(uri)).contents[0]
+    return content.text
 
 
 def values(profile: Profile) -> dict[str, float | None]:
@@ -57,17 +64,24 @@ def values(profile: Profile) -> dict[str, float | None]:
 
 async def test_counters_of_a_kernel_are_read_and_agree_with_its_measured_time(server: Server) -> None:
     async with server() as client:
-        profile = await profile_of_best(client, "cuda_rmsnorm_silu")
+        view, profile = await profile_of_best(client, "cuda_rmsnorm_silu")
+        pictures = [await text(client, view.uris[name]) for name in ("roofline", "stalls")]
+        listing = await text(client, view.uris["listing"])
     found = values(profile)
     assert re.match(r"Hardware counters of \d+ kernel launch", profile.counters), profile.counters
     assert found["ncu_grid"] and found["ncu_block"] and found["ncu_registers"]
-    dram, seconds = found["ncu_dram_pct"], found["ncu_time"]
+    dram, seconds = found["ncu_dram_pct"], profile.launches[0].seconds
     assert dram is not None and 20 < dram <= 100
     assert seconds is not None and found["time"] is not None
-    assert seconds * 1e-9 == pytest.approx(found["time"], rel=0.3)  # ncu's clock in nanoseconds, the fourth witness
+    assert seconds == pytest.approx(found["time"], rel=0.3)  # the profiler's clock, the fourth witness
+    assert len(view.model_dump_json()) < 7000  # about 2,000 tokens
+    assert all(picture.startswith("<svg") for picture in pictures)
+    assert profile.launches[0].lines[0].file == "cuda_source.cu"
+    assert f"cuda_source.cu:{profile.launches[0].lines[0].line}" in listing
 
 
 async def test_counters_of_a_model_that_calls_torch_are_read_as_well(server: Server) -> None:
     async with server() as client:
-        profile = await profile_of_best(client, "cuda_pytorch_mlp_gelu")
+        view, profile = await profile_of_best(client, "cuda_pytorch_mlp_gelu")
     assert values(profile)["ncu_sm_pct"], profile.counters
+    assert len(view.model_dump_json()) < 7000

@@ -1,7 +1,8 @@
 """Nsight Compute around a runner: what it leaves is read, and what goes wrong is told.
 
-The program itself needs a GPU (tests/gpu/test_profile_on_gpu.py). Here a stand-in takes its command line, runs the target
-as it does, and leaves the table that the real one wrote on an H200; judge, runner, box and channel are real.
+The program itself needs a GPU (tests/gpu). Here a stand-in takes its command line, runs the target as it does, leaves a
+file for a report, and prints for it the table that the real one printed on an H200; judge, runner, boxes and channel are
+real.
 """
 
 import sys
@@ -14,21 +15,22 @@ from typing import Any
 import pytest
 
 from hiera_mcp.model.work import JudgeReport, Limits, ProfileRequest
-from hiera_mcp.sandbox import ncu
 from hiera_mcp.sandbox.isolation.box import Outcome
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.building import build
-from hiera_mcp.sandbox.launcher.counting import count, from_end
+from hiera_mcp.sandbox.launcher.counting import count, without_report
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.judges import Ready
 from hiera_mcp.sandbox.launcher.judging import Ended, Job
+from hiera_mcp.sandbox.profiling import nsight
 
-TABLE = Path(__file__).parents[2] / "unit" / "evidence" / "h200_ncu_2025_3.csv"
+TABLE = Path(__file__).parents[2] / "unit" / "profiling" / "h200_ncu_2025_3.csv"
 STAND_IN = f"""#!/bin/sh
-while [ "$1" != "{sys.executable}" ]; do [ "$1" = --log-file ] && log=$2; shift; done
+[ "$1" = --import ] && {{ [ "$4" = raw ] && cat "$(dirname "$0")/table.csv"; exit; }}
+while [ "$1" != "{sys.executable}" ]; do [ "$1" = -o ] && report=$2; shift; done
 "$@" || exit
 sleep 0.5
-cp "$(dirname "$0")/table.csv" "$log"
+echo "a report that only the stand-in reads" >"$report"
 """
 
 
@@ -64,8 +66,9 @@ async def test_the_table_is_read_after_the_runner_has_ended(
 ):
     install(tmp_path / "nsight", STAND_IN, monkeypatch)
     found = await count(await job_for(host, request_for()))
-    assert {m.name for m in found.metrics} == {f"ncu_{name}" for name in ncu.METRICS}, found.note
+    assert (found.status, len(found.launches)) == ("read", 2), found.note
     assert "2 kernel launches" in found.note and "of their time" in found.note
+    assert found.tool.endswith("read by CSV") and found.report.startswith(b"a report")
 
 
 async def test_a_candidate_that_crashes_under_it_is_told_with_its_signal(
@@ -74,12 +77,14 @@ async def test_a_candidate_that_crashes_under_it_is_told_with_its_signal(
     install(tmp_path / "nsight", STAND_IN, monkeypatch)
     crash = "static int calls = 0; if (++calls > 2) __builtin_trap();"
     found = await count(await job_for(host, request_for(inside=crash)))
-    assert found.metrics == () and "runner lost" in found.note and "`time`" in found.note
+    assert (found.status, found.launches) == ("candidate_failed", ())
+    assert "runner lost" in found.note and "`time`" in found.note
 
 
-@pytest.mark.skipif(ncu.find() is not None, reason="Nsight Compute is installed here")
+@pytest.mark.skipif(nsight.find() is not None, reason="Nsight Compute is installed here")
 async def test_where_it_is_missing_the_note_says_what_to_install(host: Host, request_for: Any):
-    assert "Install Nsight Compute" in (await count(await job_for(host, request_for()))).note
+    found = await count(await job_for(host, request_for()))
+    assert found.status == "missing" and "Install Nsight Compute" in found.note
 
 
 async def test_one_that_does_not_start_is_told_too(
@@ -87,34 +92,49 @@ async def test_one_that_does_not_start_is_told_too(
 ):
     install(tmp_path / "nsight", "#!/bin/sh\necho 'no such luck'\nexit 3\n", monkeypatch)
     found = await count(await job_for(host, request_for()))
-    assert found.metrics == () and "no such luck" in found.note
+    assert found.launches == () and "no such luck" in found.note
 
 
-def ended(table: str, outcome: Any = "passed", output: str = "") -> Ended:
+async def test_a_report_that_nothing_reads_is_told_with_what_to_install(
+    host: Host, request_for: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    install(tmp_path / "nsight", STAND_IN.replace("= raw", "= nothing"), monkeypatch)
+    found = await count(await job_for(host, request_for()))
+    assert (found.status, found.launches) == ("mismatch", ()) and "ncu-report" in found.note
+
+
+def ended(log: str, outcome: Any = "passed", output: str = "") -> Ended:
     report = JudgeReport(outcome=outcome, stage="time", reason="as the judge saw it")
-    return Ended(report, Outcome("exit", 0, output, len(output), 1.0), None, Ready(), table.encode())
+    return Ended(report, Outcome("exit", 0, output, len(output), 1.0), None, Ready(), None, log)
 
 
 @pytest.mark.parametrize("outcome", ["passed", "candidate_error"])
 def test_a_lack_of_permission_says_what_to_set(outcome: str):
-    found = from_end(ended("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", outcome))
-    assert found.metrics == () and "NVreg_RestrictProfilingToAdminUsers=0" in found.note
+    found = without_report(ended("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission", outcome))
+    assert found.status == "no_permission" and "NVreg_RestrictProfilingToAdminUsers=0" in found.note
 
 
 def test_a_candidate_without_a_kernel_is_told_as_such():
-    assert "launched no kernel" in from_end(ended("==WARNING== No kernels were profiled.")).note
+    found = without_report(ended("==WARNING== No kernels were profiled."))
+    assert found.status == "no_kernels" and "launched none" in found.note
 
 
-def test_without_a_table_the_candidates_end_is_told():
-    found = from_end(replace(ended("", "timeout", "last words"), counters=None))
-    assert "timeout: as the judge saw it" in found.note and "last words" in found.note
+def test_without_a_report_the_candidates_end_is_told():
+    found = without_report(ended("", "runner_lost", "last words"))
+    assert found.status == "candidate_failed"
+    assert "runner lost: as the judge saw it" in found.note and "last words" in found.note
+
+
+def test_a_call_that_takes_too_long_under_the_profiler_is_no_fault_of_the_candidate():
+    assert without_report(ended("", "timeout")).status == "timeout"
+    assert without_report(replace(ended(""), deadline="not done within 600 s")).status == "timeout"
 
 
 def test_the_runner_is_ncus_child_inside_the_box_and_may_be_traced(tmp_path: Path):
     runner = boxes.runner(tmp_path, 7, "cuda:1", Limits())
     box = boxes.profiler(runner, Path("/opt/nvidia/nsight-compute/2025.3.1/ncu"))
     assert box.argv[0].endswith("/ncu") and box.argv[-len(runner.argv) :] == runner.argv
-    assert ("--log-file", "/box/ncu.csv") in zip(box.argv, box.argv[1:], strict=False)
+    assert ("--log-file", "/box/ncu.log") in zip(box.argv, box.argv[1:], strict=False)
     assert ("--profile-from-start", "off") in zip(box.argv, box.argv[1:], strict=False)
     assert (box.profiler, box.writable, box.gpu, box.fds) == (True, True, 1, (7,))
     assert "/opt/nvidia/nsight-compute/2025.3.1" in [bind.inside for bind in box.binds]

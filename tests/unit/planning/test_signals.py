@@ -12,7 +12,11 @@ from hiera_mcp.model.run import Candidate
 from hiera_mcp.model.space import Space
 from hiera_mcp.planning.evidence import Evidence, Outcome, outcome_of
 from hiera_mcp.planning.signals import CONFLICTS, COUNTERS, COVERS, READERS, WAVEFRONTS, read, signals
-from hiera_mcp.sandbox import libraries, ncu
+from hiera_mcp.sandbox import libraries
+from hiera_mcp.sandbox.profiling.metrics import METRICS
+
+STALLS = {"ncu_stall_long_scoreboard", "ncu_stall_barrier"}
+"""Come from the section WarpStateStats, one per reason."""
 
 
 def test_there_is_one_reader_for_each_name_of_the_vocabulary() -> None:
@@ -73,7 +77,7 @@ def test_bank_conflicts_are_a_share_of_wavefronts(evidence: Callable[..., Eviden
 
 
 def test_every_counter_is_one_that_the_profiler_reads() -> None:
-    assert {*COUNTERS.values(), *CONFLICTS, *WAVEFRONTS} <= {f"ncu_{name}" for name in ncu.METRICS}
+    assert {*COUNTERS.values(), *CONFLICTS, *WAVEFRONTS} <= {*(f"ncu_{name}" for name in METRICS), *STALLS}
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])

@@ -39,7 +39,7 @@ from hiera_mcp.model.evaluation import (
     Timing,
     Verification,
 )
-from hiera_mcp.model.profile import Metric, Profile
+from hiera_mcp.model.profile import Metric, Profile, Profiled
 from hiera_mcp.model.work import CheckReport, CheckRequest, DoctorReport, EvaluateRequest, ProfileRequest
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.server import create_server
@@ -162,9 +162,10 @@ class ScriptedExecutor:
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
         return await self._script(request, notify)
 
-    async def profile(self, request: ProfileRequest, notify: Notify) -> Profile:
-        metric = Metric(name="dram_pct", value=None, unit="%", origin="counter", reason="no counters here")
-        return Profile(bottleneck="memory", summary="Moves too much.", metrics=(metric,), floor_ratio=100.0)
+    async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
+        metric = Metric(name="spill_bytes", value=None, unit="B", origin="static", reason="not told here")
+        found = Profile(bottleneck="memory", summary="Moves too much.", metrics=(metric,), floor_ratio=100.0)
+        return Profiled(profile=found)
 
     async def doctor(self, thorough: bool = False) -> DoctorReport:
         return self.doctor_report

@@ -149,7 +149,7 @@ async def test_a_profile_is_stored_and_only_made_of_what_passed(bench: Any) -> N
         answer = await call("hiera_candidate_profile", candidate_id=rows[0]["candidate_id"])
         text = await call.error("hiera_candidate_profile", candidate_id=rows[1]["candidate_id"])
         stored = await call("hiera_artifact_read", uri=f"hiera://candidates/{rows[0]['candidate_id']}/profile")
-    assert answer["profile"]["metrics"][0]["value"] is None
+    assert answer["profile"]["missing"] == {"spill_bytes": "not told here"}
     assert "Moves too much." in stored["text"]
     assert "ended as compile_error" in text
 
