@@ -6,7 +6,8 @@ On cpu `tensor_core_instructions` stands for vector instructions (SIMD) and is a
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hiera_mcp.model.knowledge import Condition
+from pydantic import JsonValue
+
 from hiera_mcp.model.plan import OptionScore
 from hiera_mcp.model.space import Direction, is_cpu
 from hiera_mcp.planning.evidence import Evidence
@@ -180,34 +181,19 @@ _BY_BOTTLENECK: Mapping[str, Mapping[Direction, float]] = MappingProxyType(
 )
 
 
-def _rule(direction: Direction, signal: str, op: str, value: float, score: float) -> tuple[Direction, Condition, float]:
-    return direction, Condition.model_validate({"signal": signal, "op": op, "value": value}), score
-
-
-COUNTER_RULES = (
-    _rule(PAR, "waves", "<", 1, 4),
-    _rule(PAR, "issue", "<", 0.2, 3),
-    _rule(MEM, "bytes_per_sector", "<", 16, 4),
-    _rule(MEM, "conflict_share", ">=", 0.1, 3),
-    _rule(REU, "dram_pct", ">=", 80, 3),
-    _rule(REU, "long_scoreboard", ">", 3, 3),
-    _rule(REU, "barrier_stall", ">", 2, 3),
-    _rule(CF, "active_threads", "<", 24, 4),
-    _rule(TC, "pipe_fma", ">=", 60, 3),
-)
-"""Thresholds of NVIDIA's Compute Triage Guide and ncu's rules, stalls per issue as in Atrex's classifier (alibaba/
-atrex-kernel-agent, tools/classify_ncu.py). The greatest score that fires counts."""
-
-
 def profile_signs(view: DirectionView) -> Answer:
-    bottleneck = view.text("bottleneck")
-    fired = [(c, s) for d, c, s in COUNTER_RULES if d is view.option and _fires(view, c)]
+    """What the counters of the best candidate speak for; where none were read, what its bottleneck suggests."""
+    bottleneck, profile = view.text("bottleneck"), view.evidence.profile
+    judged = next((d for d in profile.directions if d.direction is view.option), None) if profile else None
+    if judged is not None:
+        signs: dict[str, list[JsonValue]] = {"for": [*judged.signs_for[:3]], "against": [*judged.signs_against[:2]]}
+        view.quote("signs_in_profile", {**signs})
+        words = [f"{side} it: {'; '.join(map(str, found))}" for side, found in signs.items() if found]
+        return Answer(judged.score, f"Bound by {bottleneck}. {'. '.join(words) or 'No counter speaks for it'}.")
     table = _BY_BOTTLENECK.get(bottleneck)
-    if table is None and not fired:
-        raise Missing("the profile names no bottleneck and no counter rule fires")
-    score = max([table[view.option] if table else 0, *(s for _, s in fired)])
-    rules = "; fired: " + ", ".join(str(c) for c, _ in fired) if fired else ""
-    return Answer(score, f"The profile says: bound by {bottleneck}{rules}.")
+    if table is None:
+        raise Missing("the profile names no bottleneck")
+    return Answer(table[view.option], f"The profile says: bound by {bottleneck}.")
 
 
 def headroom(view: DirectionView) -> Answer:
@@ -240,7 +226,3 @@ DIRECTION_CRITERIA: Mapping[str, Scorer[Direction]] = MappingProxyType(
         "record_in_run": record_in_run,
     }
 )
-
-
-def _fires(view: DirectionView, condition: Condition) -> bool:
-    return view.known(condition.signal) and bool(condition.holds({condition.signal: view.number(condition.signal)}))

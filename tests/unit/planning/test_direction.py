@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hiera_mcp.model.plan import CriterionScore
-from hiera_mcp.model.profile import Metric, Profile
+from hiera_mcp.model.profile import DirectionSigns, Profile
 from hiera_mcp.model.space import Direction
 from hiera_mcp.planning.decide import Proposal, plan_direction
 from hiera_mcp.planning.evidence import Evidence, Outcome
@@ -57,13 +57,13 @@ def test_a_profile_outweighs_the_structure_of_the_task(
     assert plan_direction(e).recommended == expected
 
 
-def test_a_counter_beyond_its_threshold_is_quoted(evidence: Callable[..., Evidence]) -> None:
-    metrics = (Metric(name="ncu_threads_per_instruction", value=11.0, unit="threads", origin="counter"),)
-    profile = Profile(bottleneck="unknown", summary="s", metrics=metrics)
+def test_what_the_counters_say_of_a_direction_is_its_score_and_is_quoted(evidence: Callable[..., Evidence]) -> None:
+    signs = DirectionSigns(direction=Direction.CONTROL_FLOW, score=4, signs_for=("9.7 of 32 lanes work",))
+    profile = Profile(bottleneck="compute", summary="s", metrics=(), directions=(signs,))
     row = _row(plan_direction(evidence(profile=profile)), Direction.CONTROL_FLOW, "profile_signs")
     assert row.score == 4
-    assert "active_threads < 24" in row.explanation
-    assert row.evidence["active_threads"] == 11.0
+    assert "9.7 of 32 lanes work" in row.explanation
+    assert row.evidence["signs_in_profile"] == {"for": ["9.7 of 32 lanes work"], "against": []}
 
 
 def test_without_a_profile_its_criterion_is_null_with_the_reason(evidence: Callable[..., Evidence]) -> None:

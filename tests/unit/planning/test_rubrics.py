@@ -7,7 +7,7 @@ import pytest
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.knowledge import Condition, Entry, Match, Reference
 from hiera_mcp.model.plan import DecisionKind, OptionScore
-from hiera_mcp.model.profile import Metric, Occupancy, Profile
+from hiera_mcp.model.profile import DirectionSigns, Metric, Occupancy, Profile
 from hiera_mcp.model.space import Direction, Space
 from hiera_mcp.planning.direction import DIRECTION_CRITERIA, score_directions
 from hiera_mcp.planning.evidence import Evidence, Outcome
@@ -48,6 +48,7 @@ def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> 
         occupancy=(Occupancy(kernel="k", block_threads=256, percent=50, limiter="registers"),),
         instruction_mix={"fma": 10, "load": 5, "wide_load": 2, "store": 3, "branch": 2, "barrier": 1},
         kernels=(),
+        directions=tuple(DirectionSigns(direction=d, score=2) for d in Direction),
     )
     built = [{"kernel": "k", "registers": 40, "spill_store_bytes": 0, "spill_load_bytes": 0, "shared_bytes": 0}]
     work = (("gemm", 0.5, 2), ("conv", 0.2, 1), ("elementwise", 0.3, 2))
