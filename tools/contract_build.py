@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
+from hiera_mcp.contracts.adapter import adapt
 from hiera_mcp.contracts.bindings import render_files
 from hiera_mcp.contracts.build import build_contract, cpu_peaks
+from hiera_mcp.contracts.tolerance import check_comparison, given_tolerance
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.knowledge_base import hardware
@@ -32,6 +35,17 @@ from hiera_mcp.tools.views import ContractView
 MAX_SOURCE = 1 << 20
 """Bytes of a reference file."""
 AUTO = "auto"
+MAX_CASES = 16
+IDENTIFIER = r"^[A-Za-z_]\w*$"
+Case = Annotated[str, Field(max_length=2000)]
+INPUTS = (
+    "Of function: example inputs, one text per shape case, where the file has no get_inputs() or get_cases(): "
+    "`small = x: float32[64, 96], index: int64[64] < 96, alpha: 0.5`."
+)
+COMPARE = (
+    "A function of the file that judges outputs: NAME(outputs, expected), two lists of tensors -> greatest error as a "
+    "multiple of what is allowed, or a bool."
+)
 
 
 class ContractResult(LongResult):
@@ -51,19 +65,31 @@ async def hiera_contract_build(
         str, Field(description="cpu, cuda:sm_80, cuda:sm_90a, …; auto: the GPU of this host, else cpu.")
     ] = AUTO,
     precision: Precision = "float32",
+    function: Annotated[
+        str | None, Field(pattern=IDENTIFIER, description="Instead of Model: a plain function of the file.")
+    ] = None,
+    inputs: Annotated[list[Case] | None, Field(max_length=MAX_CASES, description=INPUTS)] = None,
+    rtol: Annotated[float | None, Field(ge=0, description="Own tolerance, relative to each element.")] = None,
+    atol: Annotated[
+        float | None, Field(ge=0, description="Own tolerance, times the output's root mean square.")
+    ] = None,
+    compare: Annotated[str | None, Field(pattern=IDENTIFIER, description=COMPARE)] = None,
     wait_s: WaitS = DEFAULT_WAIT_S,
 ) -> ContractResult:
     """Turn a PyTorch reference into a contract: the specification that candidates are written and judged against.
 
     Use it first. The reference defines class Model(nn.Module), get_inputs() and get_init_inputs() (KernelBench format);
-    it runs in the sandbox. Pass exactly one of source and path. Returns contract_id (permanent), the structs and
+    or, with `function`, a plain function; it runs in the sandbox. Pass exactly one of source and path. Returns contract_id (permanent), the structs and
     prototypes to implement, parameters, cases with shapes, workload features, the floor (least possible time),
     tolerance, warnings, and the addresses of all contract files, among them a compiling skeleton.
     A reference that cannot become a contract is an error that says what to change. Next: hiera_run_start.
     """
     deps = deps_of(ctx)
-    task = await anyio.to_thread.run_sync(read_task, source, path, name)
-    order = _Order(task, await anyio.to_thread.run_sync(resolve_target, target), precision)
+    task = adapted(await anyio.to_thread.run_sync(read_task, source, path, name), function, inputs)
+    if compare:
+        check_comparison(task.source, compare)
+    target = await anyio.to_thread.run_sync(resolve_target, target)
+    order = _Order(task, target, precision, rtol, atol, compare)
     job = await deps.jobs.submit("contract_build", partial(_build, deps, order), request=order.as_json())
     job = await finish(ctx, job, wait_s)
     if job.state is not JobState.DONE:
@@ -79,9 +105,25 @@ class _Order:
     task: Task
     target: Target
     precision: Precision
+    rtol: float | None = None
+    atol: float | None = None
+    compare: str | None = None
 
     def as_json(self) -> JsonValue:
         return {"task": self.task.name, "target": self.target, "precision": self.precision}
+
+
+def adapted(task: Task, function: str | None, inputs: Sequence[str] | None) -> Task:
+    """The task itself, or the one that a function of its file makes.
+
+    Raises:
+        RequestError, TaskError: see `contracts.adapter.adapt`.
+    """
+    if function is None and inputs:
+        raise RequestError("`inputs` belong to a `function`.", todo="A Model draws its own in get_inputs().")
+    if function is None:
+        return task
+    return task.model_copy(update={"source": adapt(task.source, function, inputs or ())})
 
 
 def read_task(source: str | None, path: str | None, name: str | None) -> Task:
@@ -164,7 +206,9 @@ async def _build(deps: Deps, order: _Order, notify: Notify, _: object) -> JsonVa
 
 def _contract(order: _Order, trace: Trace) -> tuple[Contract, dict[str, str]]:
     peaks, memory = _machine(order.target, trace)
-    contract = build_contract(order.task, order.target, order.precision, trace, peaks, memory)
+    built = build_contract(order.task, order.target, order.precision, trace, peaks, memory)
+    tolerance = given_tolerance(built.tolerance, order.rtol, order.atol, order.compare)
+    contract = built.model_copy(update={"tolerance": tolerance})
     return contract, render_files(contract)
 
 

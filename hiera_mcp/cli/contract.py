@@ -21,16 +21,31 @@ from hiera_mcp.errors import RequestError
 from hiera_mcp.model.contract import Precision
 from hiera_mcp.settings import Settings
 
+INPUTS = (
+    "example inputs of the function, repeatable for several shape cases: "
+    "'small = x: float32[64, 96], index: int64[64] < 96, alpha: 0.5' (a single case needs no name)"
+)
+COMPARE = (
+    "a function of the reference file that judges outputs: NAME(outputs, expected), two lists of tensors, gives the "
+    "greatest error as a multiple of what is allowed, or True or False"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     build = actions.add_parser("build", help="build a contract from a file in KernelBench format")
     add_settings(build)
     add_json(build)
-    build.add_argument("file", type=Path, nargs="?", help="the reference: Model, get_inputs, get_init_inputs")
+    build.add_argument(
+        "file", nargs="?", help="the reference: Model, get_inputs, get_init_inputs; or FILE:FUNCTION, a plain function"
+    )
     build.add_argument("--target", default="auto", help="cpu, cuda:sm_80, cuda:sm_90a, … (default: what is present)")
     build.add_argument("--precision", choices=get_args(Precision), default="float32", help="(default: float32)")
     build.add_argument("--out", type=Path, metavar="DIR", help="write the contract's files into this folder")
+    build.add_argument("--inputs", action="append", metavar="TEXT", help=INPUTS)
+    build.add_argument("--rtol", type=float, help="own tolerance, relative to each element")
+    build.add_argument("--atol", type=float, help="own tolerance, times the output's root mean square")
+    build.add_argument("--compare", metavar="NAME", help=COMPARE)
     kernelbench.add_arguments(build)
 
 
@@ -38,13 +53,28 @@ def run(args: argparse.Namespace) -> int:
     if (args.file is None) == (args.kernelbench is None):
         raise RequestError("Name one of a reference file and --kernelbench PATH.")
     if args.kernelbench is not None:
-        return kernelbench.run(args, settings_of(args), Options(target=args.target, precision=args.precision))
-    if not args.file.is_file():
-        raise RequestError(f"There is no file {args.file}.", todo="Name a reference in KernelBench format.")
-    return anyio.run(_build, args, settings_of(args))
+        return kernelbench.run(args, settings_of(args), _options(args))
+    path, function = split_function(args.file)
+    if not path.is_file():
+        raise RequestError(f"There is no file {path}.", todo="Name a reference in KernelBench format.")
+    return anyio.run(_build, args, path, function, settings_of(args))
 
 
-async def _build(args: argparse.Namespace, settings: Settings) -> int:
+def _options(args: argparse.Namespace) -> Options:
+    if args.inputs:
+        raise RequestError("--inputs belong to FILE:FUNCTION.", todo="Tasks of KernelBench draw their own.")
+    return Options(**{name: getattr(args, name) for name in Options.model_fields})
+
+
+def split_function(text: str) -> tuple[Path, str | None]:
+    """`file.py:function` → both; a path that exists, or ends in no identifier, is a path."""
+    path, _, function = text.rpartition(":")
+    if path and function.isidentifier() and not Path(text).exists():
+        return Path(path), function
+    return Path(text), None
+
+
+async def _build(args: argparse.Namespace, path: Path, function: str | None, settings: Settings) -> int:
     progress = ProgressLine()
 
     async def tell(message: str, fraction: float | None) -> None:
@@ -54,10 +84,15 @@ async def _build(args: argparse.Namespace, settings: Settings) -> int:
         session = Session(client, tell)
         answer = await session.work(
             "hiera_contract_build",
-            source=args.file.read_text(),
-            name=task_name(args.file),
+            source=path.read_text(),
+            name=function or task_name(path),
             target=args.target,
             precision=args.precision,
+            function=function,
+            inputs=args.inputs,
+            rtol=args.rtol,
+            atol=args.atol,
+            compare=args.compare,
         )
         progress.clear()
         contract = ContractView.model_validate(answer["contract"])

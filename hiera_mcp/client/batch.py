@@ -31,6 +31,7 @@ class Options(Model):
     precision: Precision = "float32"
     rtol: float | None = None
     atol: float | None = None
+    compare: str | None = None
 
     def key(self, source: str) -> str:
         """What a contract depends on: the same key, the same contract."""
