@@ -111,7 +111,8 @@ class Kernel:
     @staticmethod
     def _check(function, code):
         if code:
-            raise SystemExit(f"{function} returned {code}")
+            why = ": not implemented (HIERA_NOT_IMPLEMENTED), as the skeleton is" if code == -1 else ""
+            raise SystemExit(f"{function} returned {code}{why}")
 
 
 def main(library):
