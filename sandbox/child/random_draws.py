@@ -9,7 +9,8 @@ Only what depends on no value of a tensor can be taken out: factories (`randn`, 
 in-place fills (`normal_`, `bernoulli_`, …), and dropout, whose draw is its mask of zeros and ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 DROPOUT = "native_dropout"
@@ -29,11 +30,9 @@ def is_random(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
 
     if torch.Tag.nondeterministic_seeded not in func.tags:
         return False
-    for n, parameter in enumerate(func._schema.arguments):
-        if parameter.name in ("dropout_p", "train", "training"):
-            if not (args[n] if n < len(args) else kwargs.get(parameter.name, parameter.default_value)):
-                return False
-    return True
+    given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
+    defaults = {a.name: a.default_value for a in func._schema.arguments}
+    return all((defaults | given)[name] for name in ("dropout_p", "train", "training") if name in defaults)
 
 
 def kind_of(func: Any) -> str:
@@ -94,29 +93,31 @@ class _Draws:
         return _fitting(value, call())
 
 
-def recording(dtype: Any) -> Any:
-    """A context manager in which random operators draw; floating-point results of factories get `dtype`."""
-    return _mode(_Draws([], dtype), "take")
+@contextmanager
+def recording(dtype: Any) -> Generator[_Draws]:
+    """In it random operators draw; floating-point results of factories get `dtype`."""
+    draws = _Draws([], dtype)
+    with _mode(draws.take):
+        yield draws
 
 
-def replaying(values: Sequence[Any]) -> Any:
-    """A context manager in which random operators give `values`, in this order."""
-    return _mode(_Draws(list(values), None), "give")
+@contextmanager
+def replaying(values: Sequence[Any]) -> Generator[_Draws]:
+    """In it random operators give `values`, in this order."""
+    draws = _Draws(list(values), None)
+    with _mode(draws.give):
+        yield draws
 
 
-def _mode(draws: _Draws, method: str) -> Any:
+def _mode(handle: Callable[[Any, str, Any], Any]) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Drawing(TorchDispatchMode):
-        def __enter__(self) -> _Draws:
-            super().__enter__()
-            return draws
-
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if not is_random(func, args, kwargs):
                 return func(*args, **kwargs)
-            return getattr(draws, method)(lambda: func(*args, **kwargs), kind_of(func), args)
+            return handle(lambda: func(*args, **kwargs), kind_of(func), args)
 
     return Drawing()
 
