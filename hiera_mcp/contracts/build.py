@@ -88,6 +88,9 @@ def degeneracy_of(trace: Trace) -> Degeneracy:
         constant_passes=seen.get("constant"),
         input_echo_passes=seen.get("input_echo"),
         other_inputs_pass=seen.get("other_inputs"),
+        sizes=trace.probe_sizes,
+        remedy=trace.probe_remedy,
+        unverifiable=trace.probe_unverifiable,
     )
 
 

@@ -237,6 +237,7 @@ class Degeneracy(Model):
     """Why it was not measured, when it was not; else what else the runs showed (state between calls, infinities)."""
     zeros_pass: bool | None = None
     constant_passes: bool | None = None
+    """One value for all elements, or for all along a dimension."""
     input_echo_passes: bool | None = None
     other_inputs_pass: bool | None = None
     """Whether the output for other inputs would pass, that is, whether the output hardly depends on the input."""

@@ -18,7 +18,7 @@ class TraceRequest(Model):
     precision: Precision = "float32"
     timeout_s: float = 120.0
     probe_bytes: int = 1 << 30
-    """Draw real data and probe for degeneracy only when inputs, parameters and outputs together stay below this."""
+    """The probe for degeneracy draws real data on sizes that keep parameters and the largest operator below this."""
 
 
 class TracedModule(Model):
@@ -135,9 +135,16 @@ class Trace(Model):
     modules: tuple[TracedModule, ...] = ()
     """The model itself comes first."""
     trivial_outputs: dict[str, bool] | None
-    """zeros, constant, input_echo, other_inputs → would it pass at rtol = atol = 1e-4? Null when not probed."""
+    """zeros, constant (for all elements, or along a dimension), input_echo, other_inputs → would it pass on the task's own
+    draw? Null when not probed."""
     probe_reason: str = ""
-    """Why it was not probed; else what else the runs showed. Not part of `notes`, which enter the contract's id."""
+    """Why it was not probed; else what limited it. Not part of `notes`, which enter the contract's id."""
+    probe_sizes: str = ""
+    """The shapes it was probed on, where they are smaller than the task's: `x [4096, 8192] → [4, 8192]`."""
+    probe_remedy: str = ""
+    """The trials in which the passing ones were told from the right answer."""
+    probe_unverifiable: bool = False
+    """All trials of verification were tried, and some trivial answer passed in each."""
     touched_bytes: dict[str, int] | None = None
     """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once. A missing name: not known
     to be read; null: nothing is known, assume all."""

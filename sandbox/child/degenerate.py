@@ -173,22 +173,42 @@ class Told:
             best |= {k: max(f, best[k]) for k, f in new.items()}
 
     def untold(self, case: int | None = None) -> list[tuple[int, int, str]]:
-        """(case, output, kind) of what must be told and is not: without it there is no verdict."""
-        return [u for u in self.open(case) if not u[2].startswith(ALONG)]
+        """(case, output, kind) of what must be told and is not: without it there is no verdict.
+
+        Not a copy of an input that is right bit by bit in all trials: the reference copies, and a copy takes work.
+        """
+        return [(c, i, k) for c, i, k in self.open(case) if not k.startswith(ALONG)]
 
     def open(self, case: int | None = None) -> list[tuple[int, int, str]]:
         """The same and what should be told, but may stay: an output that varies along a dimension, and only a little."""
-        found = [(c, i, k) for (c, i), best in self.best.items() for k, f in best.items() if f < TOLD]
-        return [u for u in found if case in (None, u[0]) and not self.exempt(*u)]
+        return [(c, i, k) for c, i, k in self.passing(case) if not (k.startswith(ECHO) and self._copies(c, i, k))]
 
-    def exempt(self, case: int, output: int, kind: str) -> bool:
-        """Whether the trivial answer is the right one, and yet takes work: a copy of an input; a value that the reference
-        broadcasts (that it is the right value is told by OTHER_INPUTS)."""
-        figure = self.best[case, output][kind]
-        if kind.startswith(ECHO):
-            return figure == 0.0
+    def passing(self, case: int | None = None) -> list[tuple[int, int, str]]:
+        """The same and exact copies: all that would pass. Not a value that the reference broadcasts: it takes work to know
+        it, and that it is the right one is told by OTHER_INPUTS."""
+        found = [(c, i, k) for (c, i), best in self.best.items() for k, f in best.items() if f < TOLD]
+        return [(c, i, k) for c, i, k in found if case in (None, c) and not self._broadcast(c, i, k)]
+
+    def _copies(self, case: int, output: int, kind: str) -> bool:
+        return self.best[case, output][kind] == 0.0
+
+    def _broadcast(self, case: int, output: int, kind: str) -> bool:
         noise = INVARIANT if self.oracle() else 1e4 * INVARIANT
-        return kind.startswith((CONSTANT, ALONG)) and figure < noise
+        return kind.startswith((CONSTANT, ALONG)) and self.best[case, output][kind] < noise
+
+    def fates(self) -> dict[str, bool]:
+        """zeros, constant (for all elements, or along a dimension), input_echo, other_inputs → would it have passed in the
+        trials so far, for some output?
+
+        A constant counts where it is known without work, or the output varies; not where the reference broadcasts.
+        """
+        passing = {(c, i, k.partition(" ")[0]) for c, i, k in self.passing()}
+        flat = {(c, i, CONSTANT) for c, i, k in passing if k in (ZEROS, OTHER_INPUTS) and self._flat(c, i)}
+        names = {CONSTANT if k == ALONG.strip() else k for _, _, k in passing | flat}
+        return {kind: kind in names for kind in (ZEROS, CONSTANT, ECHO.strip(), OTHER_INPUTS)}
+
+    def _flat(self, case: int, output: int) -> bool:
+        return self.best[case, output].get(CONSTANT, TOLD) < TOLD
 
     def summary(self, case: int, output: int) -> dict[str, float]:
         """Margin.trivial of one output: its greatest figures; of several echoes or dimensions the least told one."""

@@ -60,9 +60,13 @@ class Reference:
         self.unverifiable: Unverifiable | None = None
         """Why that is not possible, once it has been tried."""
 
+    def _seed(self) -> int:
+        """A seed for the next draw."""
+        return secret_seed()
+
     def draw_parameters(self) -> None:
         """Construct the model anew under a secret seed."""
-        seeded(secret_seed())
+        seeded(self._seed())
         with self._reported("in Model(*get_init_inputs())"):
             self.init = list(self._module.get_init_inputs())
             model = self._module.Model(*[self._cast(v) for v in self.init])
@@ -75,7 +79,7 @@ class Reference:
 
     def change_parameters(self, change: Callable[[str, Any, bool], Any]) -> bool:
         """Let `change` make each parameter anew, from (path, tensor, is it a buffer); false when it leaves all as they are."""
-        seeded(secret_seed())
+        seeded(self._seed())
         learnt = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         any_moved = False
         with self._torch.no_grad():
@@ -108,7 +112,7 @@ class Reference:
         """Whether get_inputs() gives the same values under every seed; `draw_inputs` varies them then."""
         draws: list[list[Any]] = []
         for _ in range(2):
-            seeded(secret_seed())
+            seeded(self._seed())
             with self._reported("in get_inputs()"):
                 draws.append([v for v in self._raw_inputs() if isinstance(v, self._torch.Tensor)])
         return all(self._torch.equal(a, b) for a, b in zip(*draws, strict=True))
@@ -125,7 +129,7 @@ class Reference:
 
     def draw_inputs(self, case: int, distribution: str = OWN) -> list[Any]:
         """Input tensors of a case, in its order, under a fresh secret seed, on the device."""
-        seeded(secret_seed())
+        seeded(self._seed())
         spec = self.contract["cases"][case]
         with self._reported("in get_inputs()"):
             drawn = list(self._raw_inputs())

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hiera_mcp.sandbox.child import trace_notes, trace_probe, trace_values
+from hiera_mcp.sandbox.child import host_rates, trace_notes, trace_probe, trace_values
 from hiera_mcp.sandbox.child.trace_forward import Observation, StateTensor, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 
@@ -68,7 +68,7 @@ def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:
         "operators": seen.record.operators,
         "touched_bytes": _touched(seen),
     }
-    return result | _measured(path, request, seen)
+    return result | _measured(path, result, request, seen)
 
 
 def _belongs(item: StateTensor, seen: Observation) -> bool:
@@ -104,24 +104,34 @@ def _touched(seen: Observation) -> dict[str, int]:
     return {owner: size for owner, size in touched.items() if size or seen.stage != "real"}
 
 
-def _measured(path: Path, request: dict[str, Any], seen: Observation) -> dict[str, Any]:
+def _measured(path: Path, result: dict[str, Any], request: dict[str, Any], seen: Observation) -> dict[str, Any]:
     """What real runs show: the host's rates, and the fate of trivial outputs."""
     moved = sum(_touched(seen).values()) + sum(_bytes(t) for _, t in seen.outputs)
-    rates = trace_probe.rates(moved)
-    total = sum(_bytes(t) for t in [*seen.args, *(s.tensor for s in seen.state), *(t for _, t in seen.outputs)])
-    largest = max((o["bytes_read"] + o["bytes_written"] for o in seen.record.operators), default=0)
-    flops = sum(o["flops"] for o in seen.record.operators)
-    precision = str(request["precision"])
-    reason = trace_probe.why_not(total, largest, flops, int(request["probe_bytes"]), rates.flops, precision)
-    evaluate = seen.mode == "eval"
-    probe = trace_probe.Probe(None, reason) if reason else trace_probe.probe(path, precision, evaluate)
+    rates = host_rates.rates(moved)
+    result["notes"] = trace_notes.notes(seen)
+    limit = int(request["probe_bytes"])
+    probe = trace_probe.probe(result, path, str(request["precision"]), _cost(seen), rates, limit)
     return {
+        "notes": result["notes"],
         "trivial_outputs": probe.trivial,
         "probe_reason": probe.reason,
+        "probe_sizes": probe.sizes,
+        "probe_remedy": probe.remedy,
+        "probe_unverifiable": probe.unverifiable,
         "copy_bandwidth": rates.bandwidth,
         "peak_flops": rates.flops,
-        "notes": trace_notes.notes(seen),
     }
+
+
+def _cost(seen: Observation) -> trace_probe.Cost:
+    rows = [(o.get("count", 1), o["flops"], o["bytes_read"] + o["bytes_written"]) for o in seen.record.operators]
+    return trace_probe.Cost(
+        flops=sum(n * flops for n, flops, _ in rows),
+        bytes=sum(n * size for n, _, size in rows),
+        largest=max((size for _, _, size in rows), default=0),
+        calls=sum(n for n, _, _ in rows),
+        state=sum(_bytes(s.tensor) for s in seen.state),
+    )
 
 
 def _bytes(value: Any) -> int:

@@ -47,6 +47,8 @@ FURTHER = (
     Phase("redrawn smaller", ("signed", "signed", "graded", "graded")),
 )
 """Run only while a trivial answer is not told. In pairs: two draws of one kind show whether the output follows the inputs."""
+SURVEY = (Phase(DRAWN, (OWN, OWN, "signed", "signed")), *FURTHER)
+"""Without a candidate: only what tells something."""
 PATIENCE_S = 20.0
 """After so many seconds only trials that nothing else replaces are run: own, signed, and what is needed to tell."""
 GIVE_UP_S = 180.0
@@ -70,9 +72,12 @@ class Trials:
 
     Args:
         on_parameters: called whenever the reference's parameters are others than before, and at the start.
+        with_oracle: false where running it in float64 would take too long.
     """
 
-    def __init__(self, reference: Reference, record: Record, on_parameters: Callable[[], None]) -> None:
+    def __init__(
+        self, reference: Reference, record: Record, on_parameters: Callable[[], None], with_oracle: bool = True
+    ) -> None:
         self._reference = reference
         self._record = record
         self._on_parameters = on_parameters
@@ -80,8 +85,9 @@ class Trials:
         self._cases = range(len(self._contract["cases"]))
         self._start = time.perf_counter()
         self._earlier: tuple[tuple[int, str, str], list[Any]] | None = None
-        self._oracle_works = True
-        self._count = 0
+        self._oracle_works = with_oracle
+        self.count = 0
+        """Trials so far."""
         self._has_floats = any(t["dtype"].startswith(("float", "bfloat")) for t in self._contract["cases"][0]["inputs"])
         self._parameters = ""
         self._drawn: list[Any] = []
@@ -99,6 +105,13 @@ class Trials:
                 yield from self._phase(phase, self._needed)
         self._prepare(DRAWN)
 
+    def survey(self) -> Iterator[Trial]:
+        """Only trials that tell something, until everything is told. The parameters are left as they come."""
+        self._drawn = [p.clone() for p in self._reference.parameters()]
+        for phase in SURVEY:
+            if any(self._needed(c, phase, 0, OWN) for c in self._cases) and self._prepare(phase.parameters):
+                yield from self._phase(phase, self._needed)
+
     def one(self, case: int, number: int, label: str, distribution: str) -> Trial | None:
         """A trial; None when the reference or its oracle is not finite."""
         inputs = self._reference.draw_inputs(case, distribution)
@@ -115,11 +128,11 @@ class Trials:
             ReferenceFailed: no trial was finite.
             Unverifiable: a trivial answer fits in every trial.
         """
-        if not self._count:
+        if not self.count:
             raise ReferenceFailed("the reference gives NaN or infinity for all inputs that were tried")
         untold = self.told.untold()
         if untold:
-            self._reference.unverifiable = unverifiable(self.name(*untold[0][:2]), untold[0][2], self._count)
+            self._reference.unverifiable = unverifiable(self.name(*untold[0][:2]), untold[0][2], self.count)
             raise self._reference.unverifiable
         self._reference.verifiable = True
         for case, output, kind in self.told.open():
@@ -146,7 +159,7 @@ class Trials:
                 label = phase.label(n, distribution)
                 trial = self.one(case, n, label, distribution) if wanted(case, phase, n, distribution) else None
                 if trial is not None:
-                    self._count += 1
+                    self.count += 1
                     self._look(trial, (case, phase.parameters, distribution))
                     yield trial
         self._earlier = None
@@ -174,6 +187,8 @@ class Trials:
             return False
         if n % 2:
             return OTHER_INPUTS in untold
+        if phase is SURVEY[0]:
+            return bool(self.told.passing(case))
         return bool(untold) or (phase is FURTHER[0] and self._soon() and bool(self.told.open(case)))
 
     def _soon(self) -> bool:
