@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hiera_mcp.sandbox.child.comparison import comparison_of
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference
-from hiera_mcp.sandbox.child.samples import choose_places, take, wrong_elements
+from hiera_mcp.sandbox.child.samples import Sample, choose_places, take, whole, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import median, rounds_for
 from hiera_mcp.sandbox.child.verify import Progress, WrongOutput
@@ -20,6 +21,9 @@ SLOW_ROUND_S = 10.0
 DELIVERIES = 5
 CASE = 0
 """The contract's first case is timed; features and floor are its too."""
+
+
+_STALE = "although the calls before the timing were right: the result does not follow the new inputs"
 
 
 @dataclass
@@ -58,6 +62,7 @@ class Course:
         self._mutates = mutates
         self._budget_s = budget_s
         self._tolerance = reference.contract["tolerance"]
+        self._comparison = comparison_of(reference)
         outputs = range(len(reference.contract["cases"][CASE]["outputs"]))
         self._slack = [record.slack.get((CASE, i), 1.0) for i in outputs]
 
@@ -86,8 +91,8 @@ class Course:
         second = self._reference.draw_inputs(CASE)
         b2 = self._candidate_call(self._bench.sets - 1, second, samples)
         expected_second, a2 = self.reference_call(second, flush=True)
-        for (_, sample), expected in ((b1, expected_first), (b2, expected_second)):
-            self.check(sample, expected)
+        for (_, sample), expected, inputs in ((b1, expected_first, first), (b2, expected_second, second)):
+            self.check(sample, expected, inputs)
         samples.candidate += [b1[0], b2[0]]
         samples.reference += [a1, a2]
         samples.ratios.append((a1 + a2) / max(b1[0] + b2[0], 1e-9))
@@ -107,7 +112,7 @@ class Course:
         outputs = self._bench.outputs(CASE, s)
         places = choose_places(outputs)
         claimed, seconds = self._request([s], "each", lambda: self._bench.release(CASE, s, withheld))
-        sample = take(outputs, places)
+        sample = self.look(outputs, places)
         samples.outside.append(seconds)
         return claimed[0], sample
 
@@ -119,19 +124,25 @@ class Course:
         self._watch.sync()
         return self._bench.run(CASE, sets, mode, flush=self._watch.flush_by_runner)
 
-    def check(self, sample: Any, expected: list[Any]) -> None:
-        """Compare a sample with the reference's outputs.
+    def look(self, outputs: Sequence[Any], places: list[Any]) -> Sample:
+        """What is kept of a timed call's outputs: some elements, or all where the user's function judges them."""
+        return take(outputs, places) if self._comparison is None else whole(outputs)
+
+    def check(self, sample: Sample, expected: list[Any], inputs: list[Any]) -> None:
+        """Compare what was kept of a timed call with the reference's outputs for the same inputs.
 
         Raises:
-            WrongOutput: an element disagrees.
+            WrongOutput: it disagrees.
         """
-        wrong = wrong_elements(sample, expected, self._slack, self._tolerance)
         self._record.sampled_calls += 1
+        if self._comparison is not None:
+            if self._comparison.timed_is_wrong(CASE, inputs, sample.values, expected):
+                raise WrongOutput(f"{self._comparison.name}() refuses the outputs of a timed call, {_STALE}")
+            return
+        wrong = wrong_elements(sample, expected, self._slack, self._tolerance)
         if wrong:
-            raise WrongOutput(
-                f"a timed call gave {wrong} wrong elements among {sum(len(v) for v in sample.values)} sampled ones, "
-                "although the calls before the timing were right: the result does not follow the new inputs"
-            )
+            sampled = sum(len(v) for v in sample.values)
+            raise WrongOutput(f"a timed call gave {wrong} wrong elements among {sampled} sampled ones, {_STALE}")
 
     def delivery(self) -> float:
         """Seconds that a cold copy of all outputs takes here."""
@@ -169,7 +180,7 @@ def kernelbench(course: Course, reference: Reference, bench: Workbench) -> Sampl
     places = choose_places(bench.outputs(CASE, 0))
     bench.run(CASE, [0] * warmups, "each")
     candidate, _ = bench.run(CASE, [0] * trials, "each")
-    course.check(take(bench.outputs(CASE, 0), places), expected)
+    course.check(course.look(bench.outputs(CASE, 0), places), expected, inputs)
     return Samples(candidate=candidate, reference=eager[warmups:], ratios=_ratios(eager[warmups:], candidate))
 
 

@@ -170,6 +170,15 @@ class Reference:
         doubles = [x.double() if x.is_floating_point() else x for x in inputs]
         return self._call(*self._oracle, case, doubles)
 
+    def call(self, function: str, *arguments: Any) -> Any:
+        """What another function of the reference file gives.
+
+        Raises:
+            ReferenceFailed: there is none, or it raises.
+        """
+        with self._reported(f"in {function}()"), self._torch.no_grad():
+            return getattr(self._module, function)(*arguments)
+
     def _call(self, model: Any, snapshot: Snapshot, case: int, inputs: Sequence[Any]) -> list[Any]:
         with self._torch.no_grad():
             outputs = snapshot.own(as_list(model(*self._arguments(case, inputs))))

@@ -15,7 +15,7 @@ class Sample:
     """Elements of the outputs of one timed call."""
 
     places: list[Any]
-    """One index tensor per output, into the flattened output."""
+    """One index tensor per output, into the flattened output; empty: the outputs are whole."""
     values: list[Any]
 
 
@@ -29,6 +29,11 @@ def choose_places(outputs: Sequence[Any]) -> list[Any]:
 def take(outputs: Sequence[Any], places: list[Any]) -> Sample:
     """Copy the elements."""
     return Sample(places, [t.view(-1)[p] for t, p in zip(outputs, places, strict=True)])
+
+
+def whole(outputs: Sequence[Any]) -> Sample:
+    """Copy all of the outputs, with their shapes."""
+    return Sample([], [t.clone() for t in outputs])
 
 
 def wrong_elements(sample: Sample, reference: Sequence[Any], slack: Sequence[float], tolerance: dict[str, Any]) -> int:

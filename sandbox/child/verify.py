@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from hiera_mcp.sandbox.child.compare import in_words, same_bits
+from hiera_mcp.sandbox.child.comparison import comparison_of, right
 from hiera_mcp.sandbox.child.draws import OWN
 from hiera_mcp.sandbox.child.record import Record
-from hiera_mcp.sandbox.child.reference import Reference
+from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed
 from hiera_mcp.sandbox.child.trials import Trial, Trials
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -36,6 +37,7 @@ class Verifier:
         self._progress = progress
         self._contract = reference.contract
         self._trials = Trials(reference, record, self._hand_over)
+        self._comparison = comparison_of(reference)
         self._prepare_s: list[float | None] = []
         self._settling = False
         self._worst = (0, 0)
@@ -59,7 +61,7 @@ class Verifier:
         except WrongOutput:
             self._settle(trials)
             raise
-        self._trials.require_told()
+        self._require_told()
         if self._record.worst:
             self._record.worst["trivial"] = self._trials.told.summary(*self._worst)
         return self._prepare_s[0]
@@ -76,8 +78,18 @@ class Verifier:
         if not self._settling:
             self._prepare_s.append(self._bench.set_parameters(self._reference.parameters()))
 
+    def _require_told(self) -> None:
+        if self._comparison is None:
+            self._trials.require_told()
+        elif self._record.trials:
+            self._comparison.require_told()
+        else:
+            raise ReferenceFailed("the reference gives NaN or infinity for all inputs that were tried")
+
     def _settle(self, trials: Iterator[Trial]) -> None:
         """Whether anything can be judged does not depend on the candidate: go on without it until that is known."""
+        if self._comparison is not None:
+            return
         self._settling = True
         while not self._reference.verifiable:
             if self._trials.told.untold() and next(trials, None):
@@ -85,6 +97,8 @@ class Verifier:
             self._trials.require_told()
 
     def _run(self, trial: Trial) -> None:
+        if not self._passes_itself(trial):
+            return
         case, s = trial.case, trial.number % self._bench.sets
         name = self._contract["cases"][case]["name"]
         self._progress(f"verify {name}: {trial.label}", 0.5 * min(1.0, self._record.trials / 10))
@@ -97,6 +111,14 @@ class Verifier:
 
     def _judge(self, trial: Trial, s: int, outputs: list[Any]) -> None:
         """Compare all outputs and look for damage; keeps the worst margin."""
+        wrong = self._by_rule(trial, s, outputs) if self._comparison is None else self._by_comparison(trial, outputs)
+        damage = self._bench.damage(trial.case, s) + self._late_writes(trial.case, s, outputs)
+        self._record.findings += damage
+        if damage or wrong:
+            raise WrongOutput("; ".join(wrong + damage))
+
+    def _by_rule(self, trial: Trial, s: int, outputs: list[Any]) -> list[str]:
+        """What is wrong with each output."""
         wrong: list[str] = []
         for i, (e, output) in enumerate(zip(trial.expected, outputs, strict=True)):
             error = e.error(output)
@@ -104,10 +126,34 @@ class Verifier:
                 self._record.worst = self._margin(trial, i, error)
             if error > 1:
                 wrong.append(self._describe(trial, s, i, output, error))
-        damage = self._bench.damage(trial.case, s) + self._late_writes(trial.case, s, outputs)
-        self._record.findings += damage
-        if damage or wrong:
-            raise WrongOutput("; ".join(wrong + damage))
+        return wrong
+
+    def _by_comparison(self, trial: Trial, outputs: list[Any]) -> list[str]:
+        """What the user's function finds wrong with all outputs together."""
+        assert self._comparison is not None
+        error = self._comparison.error(outputs, right(trial.expected))
+        if self._record.worst is None or error > self._record.worst["error"]:
+            self._record.worst = self._margin(trial, 0, error)
+        case = self._contract["cases"][trial.case]["name"]
+        where = f"case {case}, trial {trial.label}"
+        return [f"{self._comparison.name}() refuses the outputs ({where}): {in_words(error)}"] if error > 1 else []
+
+    def _passes_itself(self, trial: Trial) -> bool:
+        """Whether the user's function accepts what the reference itself gives; without that the trial says nothing.
+
+        Raises:
+            ReferenceFailed: it refuses that on the task's own inputs.
+        """
+        if self._comparison is None:
+            return True
+        if self._comparison.fits(trial.expected):
+            self._comparison.see(trial.case, trial.expected)
+            return True
+        what = f"{self._comparison.name}() refuses the reference's own outputs in trial {trial.label}"
+        if trial.label.startswith(OWN):
+            raise ReferenceFailed(what)
+        self._record.note(f"{what}; it was dropped")
+        return False
 
     def _late_writes(self, case: int, s: int, outputs: list[Any]) -> list[str]:
         specs = self._contract["cases"][case]["outputs"]
