@@ -36,17 +36,17 @@ def line_tokens(text: str) -> int:
     return tokens(json.dumps(text, ensure_ascii=False)) + _LINE_OVERHEAD
 
 
-def clipped(text: str, most: int = LONGEST_LINE) -> str:
-    """`text` without control characters; when it has more than `most` tokens, its beginning and how much is missing."""
+def clipped(text: str, where: str, most: int = LONGEST_LINE) -> str:
+    """`text` without control characters; when it has more than `most` tokens, its beginning, and `where` the rest is."""
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     kept = min(len(text), 8 * most)  # no text of so many tokens is longer but blanks
-    while line_tokens(shortened := _shortened(text, kept)) > most and kept:
+    while line_tokens(shortened := _shortened(text, kept, where)) > most and kept:
         kept = kept * 3 // 4
     return shortened
 
 
-def _shortened(text: str, kept: int) -> str:
-    return text if kept == len(text) else f"{text[:kept]} … [{len(text) - kept} characters cut]"
+def _shortened(text: str, kept: int, where: str) -> str:
+    return text if kept == len(text) else f"{text[:kept]} … [{len(text) - kept} characters cut: {where}]"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _grow(section: Section, shown: dict[str, int], wanted: int, left: int) -> in
     """Show lines while they fit; the tokens that are left. The last line takes the place of the `rest`."""
     while shown[section.name] < wanted:
         n = shown[section.name]
-        cost = line_tokens(clipped(section.lines[n]))
+        cost = line_tokens(clipped(section.lines[n], section.where))
         back = line_tokens(section.rest(0)) if n + 1 == len(section.lines) else 0
         if cost > left + back:
             break
@@ -109,5 +109,5 @@ def _grow(section: Section, shown: dict[str, int], wanted: int, left: int) -> in
 
 def cut(section: Section, shown: int) -> tuple[str, ...]:
     """The lines that are shown, and what is said of the others."""
-    lines = tuple(clipped(line) for line in section.lines[:shown])
+    lines = tuple(clipped(line, section.where) for line in section.lines[:shown])
     return lines if shown == len(section.lines) else (*lines, section.rest(shown))

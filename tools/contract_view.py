@@ -43,11 +43,12 @@ def _section(contract: Contract, address: str, name: str, least: int, good: int)
         return Section(name, fields(contract, brief=True)[name], least, good, f"{address}/files/contract.h")
     where = f"{address}/lists/{name}"
     if name == "parameters":
-        return Section(name, parameter_groups(contract.parameters), least, good, where, " kinds")
+        return Section(name, parameter_groups(contract.parameters, where), least, good, where, " kinds")
     return Section(name, LISTS[name](contract), least, good, where)
 
 
 def _view(contract: Contract, identity: str, files: Sequence[str], lists: dict[str, tuple[str, ...]]) -> ContractView:
+    whole = f"hiera://contracts/{identity}"
     structs = {name: _as_comment(lines) for name, lines in lists.items() if name.startswith("hiera_")}
     return ContractView(
         contract_id=identity,
@@ -60,12 +61,12 @@ def _view(contract: Contract, identity: str, files: Sequence[str], lists: dict[s
         cases=lists["cases"],
         handling=lists["handling"],
         parameters=lists["parameters"],
-        floor=floor_view(contract),
-        features=features_view(contract.features, lists),
-        tolerance=clipped(tolerance_text(contract.tolerance)),
-        degeneracy=clipped(degeneracy_text(contract.degeneracy)),
+        floor=floor_view(contract, whole),
+        features=features_view(contract.features, lists, whole),
+        tolerance=clipped(tolerance_text(contract.tolerance), whole),
+        degeneracy=clipped(degeneracy_text(contract.degeneracy), whole),
         notes=lists["notes"],
-        files={name: f"hiera://contracts/{identity}/files/{name}" for name in files},
+        files={name: f"{whole}/files/{name}" for name in files},
     )
 
 
@@ -74,18 +75,18 @@ def _as_comment(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"    /* {line} */" if line.startswith("…") else line for line in lines)
 
 
-def floor_view(contract: Contract) -> FloorView:
+def floor_view(contract: Contract, whole: str) -> FloorView:
     floor: Floor = contract.floor
     return FloorView(
         seconds=floor.seconds,
         bound=floor.bound,
-        arithmetic=clipped(floor.arithmetic),
-        basis=clipped(floor.basis),
-        elsewhere=clipped(floors_text(contract.floors)),
+        arithmetic=clipped(floor.arithmetic, whole),
+        basis=clipped(floor.basis, whole),
+        elsewhere=clipped(floors_text(contract.floors), whole),
     )
 
 
-def features_view(features: Features, lists: dict[str, tuple[str, ...]]) -> FeaturesView:
+def features_view(features: Features, lists: dict[str, tuple[str, ...]], whole: str) -> FeaturesView:
     """The workload's figures, and its lists as far as they are shown."""
     return FeaturesView(
         flops=features.flops,
@@ -96,7 +97,7 @@ def features_view(features: Features, lists: dict[str, tuple[str, ...]]) -> Feat
         launches=features.launches,
         depth=features.depth,
         tensor_core_legal=features.tensor_core_legal,
-        tensor_core_reason=clipped(features.tensor_core_reason),
+        tensor_core_reason=clipped(features.tensor_core_reason, whole),
         uncovered_share=round(features.uncovered_share, 3),
         **{name: lists[name] for name in ("operators", "chains", "reductions", "reuse", "libraries")},
     )

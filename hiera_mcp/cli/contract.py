@@ -12,7 +12,7 @@ from hiera_mcp.cli import kernelbench
 from hiera_mcp.cli.connection import local
 from hiera_mcp.cli.options import add_json, add_settings, settings_of
 from hiera_mcp.cli.output import ProgressLine
-from hiera_mcp.cli.report import contract_lines
+from hiera_mcp.cli.report import specification_lines
 from hiera_mcp.client.batch import Options
 from hiera_mcp.client.folder import task_name
 from hiera_mcp.client.report import ContractView
@@ -119,7 +119,7 @@ def _show(answer: Answer, contract: ContractView, written: list[Path], as_json: 
     if as_json:
         print(json.dumps(answer["contract"], indent=2))
         return
-    print("\n".join([*contract_lines(contract), *(f"  note: {n}" for n in contract.notes)]))
+    print("\n".join(specification_lines(contract)))
     print(f"  write {contract.source_file}; spaces: {', '.join(contract.spaces)}")
     for path in written:
         print(f"  {path}")

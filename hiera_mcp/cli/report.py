@@ -57,10 +57,34 @@ def lines_of(event: ContractBuilt | RunStarted | Decided | Evaluated) -> list[st
 
 
 def contract_lines(contract: ContractView) -> list[str]:
+    """The contract's head as a run shows it: what it is of, and its floor."""
     first = f"Contract {contract.contract_id}: {contract.task} on {contract.target}, {contract.precision}"
     floor = f"  floor {duration(contract.floor.seconds)} per call"
     why = f" ({contract.floor.arithmetic})" if contract.floor.arithmetic else ""
     return [first, *wrapped(floor.strip() + why, "  ")]
+
+
+def specification_lines(contract: ContractView) -> list[str]:
+    """What `contract build` prints: the head, and what a reader wants to know before a line is written.
+
+    Lists come as the server cut them; their last line says what is left out and where it is.
+    """
+    features = contract.features
+    told = {
+        "elsewhere": (contract.floor.elsewhere,),
+        "case": contract.cases,
+        "operator": features.operators,
+        "chain": features.chains,
+        "library": features.libraries,
+        "right when": (contract.tolerance,),
+        "trivial outputs": (contract.degeneracy,),
+        "note": contract.notes,
+    }
+    lines = contract_lines(contract)
+    for word, texts in told.items():
+        for text in filter(None, texts):
+            lines += wrapped(text if text.startswith("…") else f"{word}: {text}", "  ")
+    return lines
 
 
 def decision_lines(decision: DecisionRow) -> list[str]:

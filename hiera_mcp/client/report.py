@@ -16,6 +16,16 @@ class FloorView(View):
 
     seconds: float
     arithmetic: str = ""
+    elsewhere: str = ""
+    """On other devices."""
+
+
+class FeaturesView(View):
+    """Workload features, a line each."""
+
+    operators: tuple[str, ...] = ()
+    chains: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
 
 
 class ContractView(View):
@@ -29,6 +39,10 @@ class ContractView(View):
     source_file: str
     """The name under which a candidate's one source file is submitted."""
     floor: FloorView
+    features: FeaturesView = FeaturesView()
+    cases: tuple[str, ...] = ()
+    tolerance: str = ""
+    degeneracy: str = ""
     files: dict[str, str] = {}
     """Name → address."""
     notes: tuple[str, ...] = ()

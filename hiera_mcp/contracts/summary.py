@@ -60,16 +60,19 @@ def _meaning(p: Parameter) -> str:
     return "; ".join(told)
 
 
-def parameter_groups(parameters: Sequence[Parameter]) -> tuple[str, ...]:
-    """One line for all parameters of the same meaning; paths that differ in numbers only are one: `layers.*.bias ×98`."""
+def parameter_groups(parameters: Sequence[Parameter], where: str) -> tuple[str, ...]:
+    """One line for all parameters of the same meaning; paths that differ in numbers only are one: `layers.*.bias ×98`.
+
+    `where` all of them are listed is said when there are many paths.
+    """
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for p in parameters:  # not by layout, where the numbers of a shape may stand
         key = (p.dtype, p.role, *p.constraints, p.may_precompute, p.must_not_precompute)
         groups.setdefault(key, []).append(p)
-    return tuple(map(_group_line, groups.values()))
+    return tuple(_group_line(group, where) for group in groups.values())
 
 
-def _group_line(group: Sequence[Parameter]) -> str:
+def _group_line(group: Sequence[Parameter], where: str) -> str:
     first = group[0]
     same = len({p.layout for p in group}) == 1
     meaning = _meaning(first if same else first.model_copy(update={"layout": "layouts differ"}))
@@ -79,7 +82,7 @@ def _group_line(group: Sequence[Parameter]) -> str:
     for p in group:
         patterns.setdefault(_NUMBER.sub("*", p.path), []).append(p)
     named = [_pattern(pattern, of) for pattern, of in patterns.items()]
-    rest = f" and {len(named) - MOST_PATTERNS} more patterns" if len(named) > MOST_PATTERNS else ""
+    rest = f" and {len(named) - MOST_PATTERNS} more patterns ({where})" if len(named) > MOST_PATTERNS else ""
     return f"{', '.join(named[:MOST_PATTERNS])}{rest}: {first.dtype} {meaning}"
 
 

@@ -1,11 +1,13 @@
 """What an agent sees of a contract: never more than fits, never less than a candidate needs, nothing cut silently."""
 
+import json
 import re
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mcp import MCPError
 
 from hiera_mcp.contracts.summary import LISTS, degeneracy_text, tolerance_text
 from hiera_mcp.model.contract import (
@@ -23,6 +25,7 @@ from hiera_mcp.model.contract import (
     TensorSpec,
 )
 from hiera_mcp.model.run import JobState
+from hiera_mcp.model.work import Trace, TracedOperator, TracedParameter
 from hiera_mcp.tools.budget import Section, cut, fit, line_tokens, tokens
 from hiera_mcp.tools.contract_build import ContractResult
 from hiera_mcp.tools.contract_view import contract_view
@@ -212,3 +215,62 @@ def test_scalars_and_draws_are_told(contract: Contract) -> None:
         "scalar mask is None: HIERA_SCALAR_mask_IS_NONE",
     )
     assert "x: random numbers that forward() draws" in told[2]
+
+
+def a_large_trace() -> Trace:
+    """2,000 parameters of many modules and as many operators."""
+    parameters = tuple(
+        TracedParameter(
+            path=f"blocks.{n}.module{n % 40}.weight",
+            shape=(n + 1, 3),
+            dtype="float32",
+            buffer=bool(n % 2),
+            module_path=f"blocks.{n}.module{n % 40}",
+            module_type=f"Own{n % 40}",
+            module_repr="Own()",
+        )
+        for n in range(2000)
+    )
+    operators = tuple(
+        TracedOperator(name=f"aten.op{n}", flops=1e6 * n, bytes_read=1000, bytes_written=1000, is_view=False)
+        for n in range(300)
+    )
+    x, out = (TensorSpec(name=n, shape=(8, 8), dtype="float32") for n in ("x", "out"))
+    return Trace(
+        inputs=(x,),
+        scalars=(),
+        forward_order=("x",),
+        outputs=(out,),
+        parameters=parameters,
+        operators=operators,
+        trivial_outputs=None,
+        copy_bandwidth=1e10,
+        peak_flops=1e11,
+        notes=tuple(f"note {n}: something about forward()" for n in range(50)),
+    )
+
+
+async def test_what_the_tool_and_the_job_answer_is_short_in_text_and_in_data(bench: Any, mode: str) -> None:
+    async def trace(*_: object) -> Trace:
+        return a_large_trace()
+
+    bench.executor.trace = trace
+    async with bench.session(mode) as call:
+        result = await call.client.call_tool("hiera_contract_build", {"source": "class Model: pass", "target": "cpu"})
+        text = result.content[0].text
+        assert json.loads(text) == result.structured_content
+        assert tokens(text) < LIMIT and tokens(json.dumps(result.structured_content)) < LIMIT
+        view = result.structured_content["contract"]
+        job = await call.client.call_tool("hiera_job", {"job_id": result.structured_content["job_id"]})
+        assert tokens(job.content[0].text) < LIMIT
+        addresses = re.findall(r"hiera://contracts/c_\w+/\w+/[\w.]+", text)
+        pages = {a: (await call.client.read_resource(a)).contents[0].text for a in set(addresses)}
+    assert len(pages[f"hiera://contracts/{view['contract_id']}/lists/parameters"].splitlines()) == 2000
+    assert len(pages[f"hiera://contracts/{view['contract_id']}/lists/operators"].splitlines()) == 300
+    assert pages[f"hiera://contracts/{view['contract_id']}/files/contract.h"].count("blocks_") > 2000
+
+
+async def test_an_unknown_list_is_answered_with_the_known_ones(bench: Any) -> None:
+    async with bench.session() as call:
+        with pytest.raises(MCPError, match="Valid: cases, chains"):
+            await call.client.read_resource(f"hiera://contracts/{call.contract_id}/lists/nothing")
