@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth task")
     parser.add_argument("--targets", nargs="+", default=list(TARGETS))
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--demo-bytes", type=int, default=64 << 20, help="most data of a task whose demo is run")
+    parser.add_argument("--demo-bytes", type=int, default=512 << 20, help="most data of a task whose demo is run")
     parser.add_argument("--work", type=Path, help="folder to keep the contracts in (default: a temporary one)")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()

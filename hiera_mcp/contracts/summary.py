@@ -170,8 +170,8 @@ def degeneracy_text(d: Degeneracy) -> str:
     if not d.degenerate:
         told = "none: zeros, a constant, the input and the output for other inputs are all told from the right answer"
         return told + where + _why(d)
-    what = d.remedy or "inputs under which that is not so"
-    return f"degenerate: {_passing(d)}{where}; verification uses {what}{_why(d)}"
+    how = f"by the trials {d.remedy}" if d.remedy else "by further inputs and parameters"
+    return f"degenerate: {_passing(d)} on the task's own inputs{where}; verification tells them apart {how}{_why(d)}"
 
 
 def _passing(d: Degeneracy) -> str:

@@ -191,7 +191,7 @@ def test_tolerance_and_comparison_are_told_in_words(contract: Contract) -> None:
         (Degeneracy(measured=False, reason="too large"), "not measured: too large"),
         (Degeneracy(measured=True, zeros_pass=False), "none: "),
         (Degeneracy(measured=True, zeros_pass=True, constant_passes=True), "degenerate: zeros, a constant would pass"),
-        (Degeneracy(measured=True, zeros_pass=True, remedy="inputs × 8"), "verification uses inputs × 8"),
+        (Degeneracy(measured=True, zeros_pass=True, remedy="signed #3"), "tells them apart by the trials signed #3"),
         (Degeneracy(measured=True, zeros_pass=True, unverifiable=True), "Candidates are not judged"),
     ],
 )
