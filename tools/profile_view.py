@@ -148,7 +148,11 @@ def _hint(hint: Hint) -> str:
     gain = "" if hint.gain_percent is None else f" ({hint.gain_percent:g} % of the {hint.scope})"
     if hint.overruled:
         return f"{hint.rule}{gain}: do not follow it: {hint.overruled}"
-    return f"{hint.rule}{gain}: {hint.message[:HINT_CHARACTERS]}"
+    return f"{hint.rule}{gain}: {_cut(hint.message)}"
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= HINT_CHARACTERS else message[:HINT_CHARACTERS].rpartition(" ")[0] + " …"
 
 
 def _changes(diff: ParentDiff) -> Iterator[str]:

@@ -31,7 +31,7 @@ def finished(launches: Sequence[Launch], task: TaskFacts) -> str:
     """Why nothing is left to tune; empty when something is."""
     ratio = task.floor_ratio
     if ratio is not None and ratio < AT_THE_FLOOR:
-        return f"{ratio:.2f} times the floor: nothing is left to tune"
+        return f"at {ratio:.2f} times the floor nothing is left to tune"
     if at_the_dram_roof(launches, task):
         return f"DRAM is {_longest(launches).value('dram_pct'):.0f} % busy with bytes that the task must move"
     return ""

@@ -18,6 +18,8 @@ class TaskFacts:
     """What one call has to do, and what it took."""
 
     floor_seconds: float
+    floor_is_the_contracts: bool
+    """Else it is the time of a plain copy on this device, which is more."""
     seconds: float | None
     """Measured time of a call, else the sum of its launches."""
     compulsory_bytes: float
@@ -82,6 +84,7 @@ def task_facts(contract: Contract, timing: Timing | None, launches: Sequence[Lau
     copy = timing.clocks.floor if timing is not None else 0.0
     return TaskFacts(
         floor_seconds=max(contract.floor.seconds, copy),
+        floor_is_the_contracts=contract.floor.seconds >= copy,
         seconds=timing.candidate.median if timing is not None else kernels or None,
         compulsory_bytes=features.compulsory_bytes,
         moved_bytes=moved(launches),

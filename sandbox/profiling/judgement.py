@@ -24,6 +24,8 @@ _UNITS: dict[Bottleneck, tuple[tuple[str, str], ...]] = {
         ("lsu_pipe_pct", "the load and store pipe"),
     ),
 }
+_NO_WAITING = ("selected", "not_selected")
+"""States of a warp that issues, or could."""
 _WORDS: dict[Bottleneck, str] = {
     "memory": "Bound by memory",
     "compute": "Bound by arithmetic",
@@ -67,9 +69,16 @@ def longest(launches: Sequence[Launch]) -> Launch:
 
 
 def busiest(bound: Bottleneck, launch: Launch) -> str:
-    """The unit that is nearest to its peak, in words; empty when the launch waits or nothing is known."""
+    """The unit that is nearest to its peak, in words; empty when the launch waits or nothing is known.
+
+    Of the memory units it is the one that ncu took for `memory_pct`: L2 alone would often be called busier than DRAM.
+    """
     known = [(value, what) for name, what in _UNITS.get(bound, ()) if (value := launch.value(name)) is not None]
-    return f"{max(known)[1]} at {max(known)[0]:.0f} % of the peak" if known else ""
+    if not known:
+        return ""
+    total = launch.value("memory_pct") if bound == "memory" else None
+    value, what = max(known) if total is None else min(known, key=lambda unit: abs(unit[0] - total))
+    return f"{what} at {value:.0f} % of the peak"
 
 
 def _summary(
@@ -83,24 +92,32 @@ def _summary(
     one = longest(launches)
     yield _time(task, timing)
     unit = busiest(bound, one)
-    yield f"{_WORDS[bound]}{f': {unit}' * bool(unit)}."
+    if unit or not stop:
+        yield f"{_WORDS[bound]}{f': {unit}' * bool(unit)}."
     if len(launches) > 1:
         yield f"{len(launches)} launches; the longest, {_name(one)}, takes {one.share:.0%} of their time."
-    if one.stalls and not stop:
-        yield f"Warps wait for {one.stalls[0].reason} ({one.stalls[0].share:.0%})."
-    if one.lines and not stop:
-        yield f"Most samples: {one.lines[0].file}:{one.lines[0].line} ({one.lines[0].share:.0%})."
     if stop:
         yield f"{stop[0].upper()}{stop[1:]}."
-    elif found and found[0].score:
+        return
+    yield from _where(one)
+    if found and found[0].score:
         yield f"{found[0].direction.value} first: {found[0].signs_for[0]}."
+
+
+def _where(one: Launch) -> Iterator[str]:
+    stall = next((s for s in one.stalls if s.reason not in _NO_WAITING), None)
+    if stall is not None and stall.share:
+        yield f"Warps wait for {stall.reason} ({stall.share:.0%})."
+    if one.lines:
+        yield f"Most samples: {one.lines[0].file}:{one.lines[0].line} ({one.lines[0].share:.0%})."
 
 
 def _time(task: TaskFacts, timing: Timing | None) -> str:
     if task.seconds is None or task.floor_ratio is None:
         return "Not timed."
     what = "per call" if timing is not None else "in its kernels"
-    return f"{seconds(task.seconds)} {what}, {task.floor_ratio:.2f} times the floor of {seconds(task.floor_seconds)}."
+    floor = "the floor" if task.floor_is_the_contracts else "what a plain copy of its bytes takes here"
+    return f"{seconds(task.seconds)} {what}, {task.floor_ratio:.2f} times {floor} ({seconds(task.floor_seconds)})."
 
 
 def _name(launch: Launch) -> str:

@@ -1,14 +1,15 @@
 """Pages of a report as Nsight Compute prints them in CSV: the way without its Python module. Pure.
 
 Raw: a header row, a row of units, one row per launch. Details: one row per metric or rule, named by the launch's ID.
-Source: one table per launch, one row per machine instruction (Nsight Compute CLI documentation, 2025.3).
+Source: see source_page.py (Nsight Compute CLI documentation, 2025.3).
 """
 
 import csv
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from hiera_mcp.sandbox.profiling.raw import Kind, RawLaunch, RawRule
+from hiera_mcp.sandbox.profiling.numbers import number
+from hiera_mcp.sandbox.profiling.raw import Instruction, Kind, RawLaunch, RawRule
+from hiera_mcp.sandbox.profiling.source_page import instructions
 
 _KINDS: dict[str, Kind] = {"OPT": "optimization", "WRN": "warning", "INF": "ok", "ERR": "error"}
 _SCOPES = {"global": "kernel", "local": "unit"}
@@ -20,8 +21,10 @@ def from_pages(raw: str, details: str = "", source: str = "") -> tuple[RawLaunch
     if len(rows) < 2:
         return ()
     header, units = rows[0], rows[1]
-    rules = rules_by_id(details)
-    return tuple(_launch(header, units, row, rules) for row in rows[2:] if len(row) == len(header) and row[0])
+    whole = [row for row in rows[2:] if len(row) == len(header) and row[0]]
+    rules, code = rules_by_id(details), instructions(source)
+    seen = code if len(code) == len(whole) else ((),) * len(whole)
+    return tuple(_launch(header, units, row, rules, found) for row, found in zip(whole, seen, strict=True))
 
 
 def rules_by_id(details: str) -> dict[str, tuple[RawRule, ...]]:
@@ -49,7 +52,11 @@ def _rule(cells: Mapping[str, str]) -> RawRule:
 
 
 def _launch(
-    header: Sequence[str], units: Sequence[str], row: Sequence[str], rules: Mapping[str, tuple[RawRule, ...]]
+    header: Sequence[str],
+    units: Sequence[str],
+    row: Sequence[str],
+    rules: Mapping[str, tuple[RawRule, ...]],
+    code: tuple[Instruction, ...],
 ) -> RawLaunch:
     values = {name: value for name, cell in zip(header, row, strict=True) if (value := number(cell)) is not None}
     cells = dict(zip(header, row, strict=True))
@@ -58,6 +65,7 @@ def _launch(
         metrics={name: value for name, value in values.items() if "__" in name or name.startswith("memory_")},
         units={name: unit for name, unit in zip(header, units, strict=False) if unit and name in values},
         rules=rules.get(cells.get("ID", ""), ()),
+        instructions=code,
     )
 
 
@@ -69,12 +77,3 @@ def _from_header(text: str) -> Iterator[str]:
     lines = text.splitlines(keepends=True)
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), len(lines))
     yield from lines[start:]
-
-
-def number(text: str) -> float | None:
-    """A value with thousands commas; None for `n/a`, for words, and for what is not finite."""
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

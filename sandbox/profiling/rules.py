@@ -50,8 +50,10 @@ def why_not(rule: str, f: Facts, stop: str) -> str:
 
 
 def plain(message: str) -> str:
-    """A message without the markup of its links, which reads `@url:text:address@` or `@section:name:text@`."""
+    """A message without its links: `@url:text:address@` in a report, `text (address)` in what ncu prints; and without
+    `@section:name:text@` and the like."""
     text = re.sub(r"@url:([^@]*?):https?:[^@]*@", r"\1", message)
+    text = re.sub(r" \(https?:[^)]*\)", "", text)
     text = re.sub(r"@section:[^:@]*:([^@]*)@", r"\1", text)
     text = re.sub(r"@(?:sass|source):[^@]*:([^:@]*)@", r"\1", text)
     return " ".join(text.split())

@@ -57,6 +57,7 @@ def task() -> Callable[..., TaskFacts]:
     def make(**changes: Any) -> TaskFacts:
         fields: dict[str, Any] = {
             "floor_seconds": 5e-4,
+            "floor_is_the_contracts": True,
             "seconds": 1e-3,
             "compulsory_bytes": 1000.0,
             "moved_bytes": 1000.0,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from hiera_mcp.sandbox.profiling.launches import launches
 from hiera_mcp.sandbox.profiling.metrics import METRICS
-from hiera_mcp.sandbox.profiling.pages import from_pages, number
+from hiera_mcp.sandbox.profiling.numbers import number
+from hiera_mcp.sandbox.profiling.pages import from_pages
 
 IDS = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size"]
 

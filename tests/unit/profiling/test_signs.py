@@ -94,7 +94,7 @@ def test_redundant_bytes_ask_for_fusion_but_not_when_half_used_sectors_are_the_c
 def test_at_the_floor_every_direction_is_0_whatever_else_is_seen(launch: Launches, task: Tasks) -> None:
     found = directions([launch(threads_per_instruction=3.0)], task(seconds=5.5e-4))
     assert {d.score for d in found} == {0}
-    assert all("1.10 times the floor" in d.signs_against[0] for d in found)
+    assert all("at 1.10 times the floor" in d.signs_against[0] for d in found)
 
 
 def test_a_busy_dram_with_the_tasks_own_bytes_ends_the_search_too(launch: Launches, task: Tasks) -> None:
