@@ -79,7 +79,7 @@ class PythonCandidate:
     def _arguments(self, case: dict[str, Any], inputs: list[Any]) -> list[Any]:
         by_name = {t["name"]: x for t, x in zip(case["inputs"], inputs, strict=True)}
         by_name |= {s["name"]: s["value"] for s in case["scalars"]}
-        return [by_name[name] for name in case["forward_order"]]
+        return [by_name[name] for name in (*case["forward_order"], *case.get("draws", ()))]
 
     def _tensor(self, address: int, spec: dict[str, Any]) -> Any:
         dtype = getattr(self._torch, spec["dtype"])

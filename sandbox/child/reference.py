@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hiera_mcp.sandbox.child.draws import OWN, distort, resample, secret_seed, seeded, vary
+from hiera_mcp.sandbox.child.random_draws import recording, replaying
 from hiera_mcp.sandbox.child.state import Snapshot, moved, reach, registered
 from hiera_mcp.sandbox.child.values import as_list
 
@@ -120,24 +121,46 @@ class Reference:
     @functools.cached_property
     def keeps_state(self) -> bool:
         """Whether a call changes what the next one gives. Each call starts from the drawn state then."""
-        arguments = self._arguments(0, self.draw_inputs(0))
+        inputs = self.draw_inputs(0)
         with self._torch.no_grad(), self._reported("in forward()"):
-            first = [t.clone() for t in as_list(self._model(*_cloned(arguments)))]
-            second = as_list(self._model(*_cloned(arguments)))
+            first = [t.clone() for t in self._forward(self._model, 0, _cloned(inputs))]
+            second = self._forward(self._model, 0, _cloned(inputs))
             differ = not all(self._torch.equal(a, b) for a, b in zip(first, second, strict=True))
         return self._snapshot.put_back() and differ
 
     def draw_inputs(self, case: int, distribution: str = OWN) -> list[Any]:
-        """Input tensors of a case, in its order, under a fresh secret seed, on the device."""
+        """Input tensors of a case, in its order, under a fresh secret seed, on the device; with what forward() draws."""
         seeded(self._seed())
-        spec = self.contract["cases"][case]
+        specs = self.contract["cases"][case]["inputs"]
+        own = [s for s in specs if s["name"] not in self._draws(case)]
         with self._reported("in get_inputs()"):
-            drawn = list(self._raw_inputs())
+            drawn = list(self._case_inputs(case))
         tensors = [v for v in drawn if isinstance(v, self._torch.Tensor)]
-        if len(tensors) != len(spec["inputs"]):
-            raise ReferenceFailed(f"get_inputs() gave {len(tensors)} tensors, the contract has {len(spec['inputs'])}")
-        fitted = [self._fit(t, s) for t, s in zip(tensors, spec["inputs"], strict=True)]
-        return distort(distribution, vary(fitted) if self.draws_constants else fitted)
+        if len(tensors) != len(own):
+            raise ReferenceFailed(f"get_inputs() gave {len(tensors)} tensors, the contract has {len(own)}")
+        fitted = [self._fit(t, s) for t, s in zip(tensors, own, strict=True)]
+        values = distort(distribution, vary(fitted) if self.draws_constants else fitted)
+        by_name = {s["name"]: v for s, v in zip(own, values, strict=True)}
+        by_name |= self._draw_in_forward(case, by_name)
+        return [by_name[s["name"]] for s in specs]
+
+    def _draws(self, case: int) -> list[str]:
+        """Names of the inputs that stand for what forward() draws."""
+        return list(self.contract["cases"][case].get("draws", ()))
+
+    def _draw_in_forward(self, case: int, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Let forward() draw once, and keep what it drew."""
+        names = self._draws(case)
+        if not names:
+            return {}
+        seeded(self._seed())
+        with self._torch.no_grad(), self._reported("in forward()"), recording(self._dtype) as draws:
+            self._model(*_cloned(self._named_arguments(case, inputs)))
+        self._snapshot.put_back()
+        if len(draws.taken) != len(names):
+            raise ReferenceFailed(f"forward() drew {len(draws.taken)} times, the contract has {len(names)} draws")
+        types = {s["name"]: getattr(self._torch, s["dtype"]) for s in self.contract["cases"][case]["inputs"]}
+        return {n: t.to(self.device, types[n]).contiguous() for n, t in zip(names, draws.taken, strict=True)}
 
     def _fit(self, tensor: Any, spec: dict[str, Any]) -> Any:
         moved = tensor.detach().to(self.device, getattr(self._torch, spec["dtype"]))
@@ -149,14 +172,19 @@ class Reference:
             return self._call(self._model, self._snapshot, case, inputs)
 
     def timed(self, case: int, inputs: Sequence[Any], time: Timer) -> tuple[list[Any], float]:
-        """The bare call that is the baseline, timed by `time`: its outputs and seconds."""
+        """The bare call that is the baseline, timed by `time`: its outputs and seconds.
+
+        Where forward() draws random numbers, it draws in the timed call as it always does; the outputs are those of another
+        call, on the given draws.
+        """
+        replayed = self.outputs(case, _cloned(inputs)) if self._draws(case) else None
         args = self._arguments(case, inputs)
         with self._torch.no_grad():
             result, seconds = time(lambda: self._model(*args))
             outputs = self._snapshot.own(as_list(result))
             if self.keeps_state:  # else a cache that it fills stays filled, as in eager PyTorch
                 self._snapshot.put_back()
-        return outputs, seconds
+        return outputs if replayed is None else replayed, seconds
 
     def oracle_outputs(self, case: int, inputs: Sequence[Any]) -> list[Any]:
         """The same in float64.
@@ -181,15 +209,32 @@ class Reference:
 
     def _call(self, model: Any, snapshot: Snapshot, case: int, inputs: Sequence[Any]) -> list[Any]:
         with self._torch.no_grad():
-            outputs = snapshot.own(as_list(model(*self._arguments(case, inputs))))
+            outputs = snapshot.own(self._forward(model, case, inputs))
             snapshot.put_back()
         return outputs
 
+    def _forward(self, model: Any, case: int, inputs: Sequence[Any]) -> list[Any]:
+        """forward() on these inputs, which hold its random draws too."""
+        arguments = self._arguments(case, inputs)
+        names = self._draws(case)
+        if not names:
+            return as_list(model(*arguments))
+        by_name = self._by_name(case, inputs)
+        with replaying([by_name[name] for name in names]) as draws:
+            outputs = as_list(model(*arguments))
+        draws.check()
+        return outputs
+
+    def _by_name(self, case: int, inputs: Sequence[Any]) -> dict[str, Any]:
+        return {t["name"]: x for t, x in zip(self.contract["cases"][case]["inputs"], inputs, strict=True)}
+
     def _arguments(self, case: int, inputs: Sequence[Any]) -> list[Any]:
+        return self._named_arguments(case, self._by_name(case, inputs))
+
+    def _named_arguments(self, case: int, inputs: dict[str, Any]) -> list[Any]:
         spec = self.contract["cases"][case]
-        by_name = {t["name"]: x for t, x in zip(spec["inputs"], inputs, strict=True)}
-        by_name |= {s["name"]: s["value"] for s in spec["scalars"]}
-        return [by_name[name] for name in spec["forward_order"]]
+        values = inputs | {s["name"]: s["value"] for s in spec["scalars"]}
+        return [values[name] for name in spec["forward_order"]]
 
     def _state(self) -> dict[str, Any]:
         """Path → tensor of the contract's parameters: registered ones, buffers, and plain attributes."""
@@ -204,15 +249,25 @@ class Reference:
         is_float = isinstance(value, self._torch.Tensor) and value.is_floating_point()
         return value.to(self._dtype) if is_float else value
 
+    def _case_inputs(self, case: int) -> Any:
+        """What get_cases() gives for the case, by its name; without it, what get_inputs() gives."""
+        get_cases = getattr(self._module, "get_cases", None)
+        cases: dict[str, Any] = self._made_here(get_cases) if get_cases else {}
+        name = self.contract["cases"][case]["name"]
+        return cases[name] if name in cases else self._raw_inputs()
+
     def _raw_inputs(self) -> Any:
+        return self._made_here(self._module.get_inputs)
+
+    def _made_here(self, make: Callable[[], Any]) -> Any:
         """Draw where the data is needed: 4 GiB take milliseconds on a GPU and many seconds on a processor."""
         try:
             with self._torch.device(self.device):
-                return self._module.get_inputs()
+                return make()
         except RuntimeError:
             if self.device == "cpu":
                 raise
-            return self._module.get_inputs()  # it mixes its own CPU tensors with drawn ones
+            return make()  # it mixes its own CPU tensors with drawn ones
 
     @contextmanager
     def _reported(self, where: str) -> Generator[None]:
