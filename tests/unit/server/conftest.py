@@ -144,6 +144,8 @@ class ScriptedExecutor:
     stopped: list[str] = field(default_factory=list[str])
     release: anyio.Event = field(default_factory=anyio.Event)
     """Set it to let `hang` end as passed."""
+    profiles: list[Profiled] = field(default_factory=list[Profiled])
+    """What the next profiles find; without them a short one without counters."""
     doctor_report: DoctorReport = field(
         default_factory=lambda: DoctorReport(
             isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
@@ -163,6 +165,8 @@ class ScriptedExecutor:
         return await self._script(request, notify)
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
+        if self.profiles:
+            return self.profiles.pop(0)
         metric = Metric(name="spill_bytes", value=None, unit="B", origin="static", reason="not told here")
         found = Profile(bottleneck="memory", summary="Moves too much.", metrics=(metric,), floor_ratio=100.0)
         return Profiled(profile=found)
