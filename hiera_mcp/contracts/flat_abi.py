@@ -6,6 +6,8 @@ from hiera_mcp.contracts.ctext import comment, ctype, shape_text, string_literal
 from hiera_mcp.model.contract import Contract, TensorSpec
 from hiera_mcp.model.space import is_cpu
 
+MOST_OPERATORS = 20
+"""In the head of the skeleton."""
 _EXPORT = 'extern "C" __attribute__((visibility("default")))'
 
 
@@ -84,15 +86,18 @@ extern "C" int hiera_run(const hiera_inputs* inputs, const hiera_params* params,
 
 def _story(contract: Contract) -> str:
     first = contract.cases[0]
+    operators = contract.features.operators
     ops = [
-        f"//   {o.count} x {comment(o.name)} ({o.kind}, {o.share:.0%} of the time)" for o in contract.features.operators
+        f"//   {o.count} x {comment(o.name)} ({o.kind}, {o.share:.0%} of the time)" for o in operators[:MOST_OPERATORS]
     ]
+    left = len(operators) - len(ops)
     lines = [
         f"// {comment(contract.task.name)}: the only file that a candidate writes in the spaces without PyTorch.",
         "// Shapes are constants: HIERA_DIM_<tensor>_<dimension>, HIERA_NUMEL_<tensor>, HIERA_SCALAR_<name>.",
         "// Outputs: " + ", ".join(f"{t.name} {shape_text(t.shape)}" for t in first.outputs) + ".",
         "// The reference runs:",
-        *ops[:20],
+        *ops,
+        *([f"//   and {left} more, in contract.json"] if left else []),
         "// hiera_workspace_bytes and hiera_prepare may be defined too (contract.h says what they are for).",
     ]
     return "\n".join(lines)

@@ -303,3 +303,11 @@ def test_values_that_are_no_numbers_are_constants_too(linear_relu: Contract, tmp
     folder = write(contract, tmp_path)
     (folder / "all.cpp").write_text('#include "cpp_source.cpp"\n#include "cpu_source.cpp"\n' + uses(contract, 0))
     compiled(folder, GXX, *WARNINGS, "-fsyntax-only", "all.cpp")
+
+
+def test_the_head_of_the_skeleton_says_what_it_leaves_out(linear_relu: Contract) -> None:
+    one = linear_relu.features.operators[0]
+    features = linear_relu.features.model_copy(update={"operators": (one,) * 25})
+    text = render_files(linear_relu.model_copy(update={"features": features}))["cpu_source.cpp"]
+    assert "//   and 5 more, in contract.json\n" in text
+    assert "more, in contract.json" not in render_files(linear_relu)["cpu_source.cpp"]
