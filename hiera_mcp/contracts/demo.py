@@ -18,9 +18,11 @@ def render_torch_demo(contract: Contract) -> str:
         "parameters": [p.path for p in contract.parameters],
         "inputs": [_row(t) for t in first.inputs],
         "outputs": [_row(t) for t in first.outputs],
-        "forward": [_source(name, [t.name for t in first.inputs]) for name in first.forward_order],
+        "forward": [_source(n, [t.name for t in first.inputs]) for n in (*first.forward_order, *first.draws)],
     }
-    program = _PROGRAM.replace("@ALIGNMENT@", str(ALIGNMENT))
+    program = _PROGRAM.replace("@ALIGNMENT@", str(ALIGNMENT)).replace("@CASE@", repr(first.name))
+    program = program.replace("@RECORDING@", _RECORDING if first.draws else "")
+    program = program.replace("@REFERENCE@", _WITH_DRAWS if first.draws else _WITHOUT_DRAWS)
     return program.replace("@FACTS@", pprint.pformat(facts, width=110, sort_dicts=False))
 
 
@@ -31,6 +33,40 @@ def _row(spec: TensorSpec) -> tuple[str, tuple[int, ...], str]:
 def _source(name: str, inputs: list[str]) -> int | None:
     """Number of the input that fills this place of forward(); None for a scalar, which keeps its own value."""
     return inputs.index(name) if name in inputs else None
+
+
+_WITHOUT_DRAWS = "        expected = model(*map(copied, args))\n        got = kernel(*args)"
+_WITH_DRAWS = """        with Recording() as recording:
+            expected = model(*map(copied, args))
+        got = kernel(*args, *recording.draws)"""
+_RECORDING = '''
+class Recording(torch.utils._python_dispatch.TorchDispatchMode):
+    """Keeps the random numbers that forward() draws; they are inputs of the kernel. Of a dropout, its mask of 0 and 1."""
+
+    def __init__(self):
+        super().__init__()
+        self.draws = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if torch.Tag.nondeterministic_seeded not in func.tags or not self.active(func, args, kwargs or {}):
+            return result
+        if isinstance(result, tuple):
+            self.draws.append(result[1].to(args[0].dtype))
+            return result
+        writes = any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
+        result = result if writes else cast(result)
+        self.draws.append(result.clone())
+        return result
+
+    @staticmethod
+    def active(func, args, kwargs):
+        """Attention and dropout carry the tag even when they are told not to drop anything."""
+        values = {a.name: a.default_value for a in func._schema.arguments}
+        values |= dict(zip((a.name for a in func._schema.arguments), args)) | kwargs
+        return all(values[name] for name in ("dropout_p", "train", "training") if name in values)
+
+'''
 
 
 _PROGRAM = '''"""How a built candidate is used from PyTorch. Usage: python torch_demo.py LIBRARY.so
@@ -77,8 +113,18 @@ def pointers(tensors):
     return (ctypes.c_void_p * max(1, len(tensors)))(*(t.data_ptr() for t in tensors))
 
 
+def copied(value):
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def example():
+    """The forward arguments of the first case."""
+    cases = groundtruth.get_cases() if hasattr(groundtruth, "get_cases") else {}
+    return [cast(a) for a in cases.get(@CASE@) or groundtruth.get_inputs()]
+
+@RECORDING@
 class Kernel:
-    """A built candidate: call it with the forward arguments of the reference."""
+    """A built candidate: call it with the forward arguments of the reference, and the numbers that it draws."""
 
     def __init__(self, library, model):
         self.lib = ctypes.CDLL(str(Path(library).resolve()))
@@ -124,11 +170,10 @@ def main(library):
         for name, value in list(vars(module).items()):
             if isinstance(value, torch.Tensor):
                 setattr(module, name, cast(value.detach()))
-    args = [cast(a) for a in groundtruth.get_inputs()]
+    args = example()
     with torch.no_grad():
         kernel = Kernel(library, model)
-        got = kernel(*args)
-        expected = model(*args)
+@REFERENCE@
     got, expected = ((x,) if isinstance(x, torch.Tensor) else tuple(x) for x in (got, expected))
     for (name, shape, _), a, b in zip(CONTRACT["outputs"], got, expected):
         error = (a.double() - b.double()).abs().max().item()

@@ -1,11 +1,15 @@
 """Random numbers that forward() draws, and cases of get_cases(), through the real judge."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hiera_mcp.contracts.adapter import adapt
+from hiera_mcp.contracts.bindings import render_files
 from hiera_mcp.model.contract import Contract, TensorSpec
 
 RECURRENT = """
@@ -160,3 +164,36 @@ def test_each_case_is_drawn_as_get_cases_draws_it(driver: Any, contract_for: Cal
     report = driver.judge(contract, clipped)
     assert report.outcome == "wrong_output"
     assert "case large, trial own #1" in report.reason
+
+
+def run_demo(contract: Contract, code: str, folder: Path) -> str:
+    """What torch_demo.py prints of a candidate."""
+    for name, text in {**render_files(contract), "cpu_source.cpp": code}.items():
+        (folder / name).write_text(text)
+    command = ["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-DHIERA_CASE=0", "-o", "case0.so"]
+    subprocess.run([*command, "cpu_source.cpp", "cpp_source.cpp"], cwd=folder, check=True)
+    demo = [sys.executable, "torch_demo.py", "case0.so"]
+    return subprocess.run(demo, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "right", "wrong"),
+    [
+        (RECURRENT, (4, 8), STEP.replace("@", "std::memcpy(h, in->draw0, sizeof h);"), STEP.replace("@", "")),
+        (DROPOUT, (16, 64), MASKED, MASKED.replace("* in->draw0[i]", "")),
+    ],
+    ids=["initial state", "dropout"],
+)
+def test_the_demo_hands_over_what_the_reference_drew(
+    driver: Any,
+    contract_for: Callable[..., Contract],
+    tmp_path: Path,
+    text: str,
+    shape: tuple[int, ...],
+    right: str,
+    wrong: str,
+) -> None:
+    contract = with_draw(contract_for(text), shape)
+    difference = [float(run_demo(contract, c, tmp_path).split("difference ")[1].split(",")[0]) for c in (right, wrong)]
+    assert difference[0] < 1e-5
+    assert difference[1] > 0.1
