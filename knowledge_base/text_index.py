@@ -83,6 +83,6 @@ def phrases(query: str) -> tuple[str, ...]:
 def _texts(entry: Entry) -> tuple[str, ...]:
     """One text per column."""
     tags = [entry.id, entry.direction or "library", *entry.archs, *entry.operators, *entry.spaces, entry.must_move]
-    tags += [c.signal for c in entry.signature]
+    tags += [*entry.keywords, *(c.signal for c in entry.signature)]
     guidance = [*entry.steps, *entry.constraints, *entry.pitfalls, entry.expected, *entry.parameters]
     return entry.id, entry.title, " ".join(tags), "\n".join(guidance), entry.body

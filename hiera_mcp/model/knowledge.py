@@ -152,6 +152,8 @@ class Entry(Model):
     """`cpu`, `cuda` (any), `sm_80` or `sm_90a` (exactly), `sm_80+` (that one and later)."""
     operators: tuple[Text, ...] = Field(min_length=1)
     """Operator kinds it is for, or `any`."""
+    keywords: tuple[Text, ...] = ()
+    """Names under which people look for it: PyTorch's operators, networks, instructions."""
     signature: tuple[Condition, ...] = Field(min_length=1)
     """What speaks for it; each condition that holds raises its rank."""
     steps: tuple[Text, ...] = Field(min_length=1)

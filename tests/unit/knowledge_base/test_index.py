@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiera_mcp.errors import NotFoundError, RequestError
-from hiera_mcp.knowledge_base.entries import parse_entry
+from hiera_mcp.knowledge_base.entries import OPERATORS, parse_entry
 from hiera_mcp.knowledge_base.fit import score, why
 from hiera_mcp.knowledge_base.index import KnowledgeBase
 from hiera_mcp.model.knowledge import Entry, SignalValue
@@ -48,7 +48,15 @@ def base(*texts: str) -> KnowledgeBase:
         ("cp.async", "cp-async-multistage"),
         ("wgmma", "wgmma-hopper"),
         ("mma.sync m16n8k16", "mma-sync-ldmatrix"),
-        ("bank conflicts when transposing", "transpose-through-shared-memory"),
+        ("transpose through a padded tile", "transpose-through-shared-memory"),
+        ("bank conflicts", "xor-swizzled-shared-layout"),
+        ("LSTM hidden state recurrence", "persistent-recurrent-kernel"),
+        ("depthwise convolution", "depthwise-convolution"),
+        ("groupnorm batch statistics fold", "batch-norm-folding-rules"),
+        ("argmax ties", "arg-extrema-with-ties"),
+        ("tcgen05", "tcgen05-blackwell"),
+        ("_ZGVdN8v_expf", "vector-math-library-cpu"),
+        ("cudnnConvolutionBiasActivationForward", "cudnn-conv-bias-activation"),
         ("__shfl_xor_sync", "warp-shuffle-reduction"),
         ("cblas_sgemm", "blas-gemm-cpu"),
         ("CUBLASLT_EPILOGUE", "cublaslt-gemm-epilogue"),
@@ -239,3 +247,30 @@ def test_many_threads_read_at_once() -> None:
     expected = [slugs(word) for word in words]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(slugs, words)) == expected
+
+
+SITUATION = {f"{kind}_share": 0.0 for kind in OPERATORS} | {"platform": "cuda", "precision": "float32"}
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [
+        ("gemv-by-warp-rows", {"gemm_share": 1.0, "arithmetic_intensity": 0.5, "floor_bound": "memory"}),
+        ("small-k-output-bound-gemm", {"gemm_share": 1.0, "arithmetic_intensity": 16.0, "floor_bound": "memory"}),
+        ("tiled-gemm-register-blocking", {"gemm_share": 1.0, "floor_bound": "math", "tensor_core_legal": False}),
+        ("norm-of-long-rows-two-kernels", {"normalisation_share": 1.0, "compulsory_bytes": 6e8}),
+        ("depthwise-convolution", {"conv_share": 1.0, "arithmetic_intensity": 4.0, "floor_bound": "memory"}),
+        ("single-pass-scan", {"scan_share": 1.0, "launches": 1}),
+        ("loss-in-one-pass", {"reduction_share": 0.4, "elementwise_share": 0.6, "fusion_ratio": 3.0, "launches": 9}),
+        ("persistent-recurrent-kernel", {"gemm_share": 0.6, "elementwise_share": 0.4, "launches": 9000}),
+        ("concat-by-offset", {"conv_share": 0.6, "movement_share": 0.2, "operators": 400, "fusion_ratio": 5.0}),
+    ],
+)
+def test_at_the_first_step_a_task_finds_what_it_is_about(expected: str, seen: dict[str, SignalValue]) -> None:
+    shares = {kind: float(seen.get(f"{kind}_share") or 0.0) for kind in OPERATORS}
+    sums = {
+        "contraction_share": shares["gemm"] + shares["conv"] + shares["attention"],
+        "streaming_share": sum(shares[k] for k in ("reduction", "normalisation", "elementwise", "movement", "scan")),
+    }
+    found = BASE.matching({**SITUATION, **sums, "floor_seconds": 1e-3, **seen}, space="cuda", arch="sm_80", limit=5)
+    assert expected in [match.entry.id for match in found]
