@@ -66,7 +66,8 @@ async def _by_pages(host: Host, ncu: Path, report: bytes) -> tuple[RawLaunch, ..
 def reader_box(work: Path, folder: Path | None) -> BoxSpec:
     """Where child/ncu_reader.py reads the report; `folder` holds the module, None: it is among the packages."""
     where = () if folder is None else ("--reader", str(folder))
-    shown = () if folder is None or folder.is_relative_to("/usr") else (Bind(folder, str(folder)),)
+    home = None if folder is None else folder.parents[1]  # extras/python; the module needs libraries beside it
+    shown = () if home is None or home.is_relative_to("/usr") else (Bind(home, str(home)),)
     return BoxSpec(
         argv=boxes.child_argv("ncu_reader", "--report", f"{BOX}/{REPORT}", "--result", f"{BOX}/{RESULT}", *where),
         work=work,
