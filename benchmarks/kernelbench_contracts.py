@@ -171,25 +171,36 @@ def summary(records: Sequence[Record], builds: dict[str, object], compiled: dict
     }
 
 
-def measure(args: argparse.Namespace) -> dict[str, object]:
+def measure(args: argparse.Namespace) -> None:
+    """Measure, and keep what is known after each target."""
     problems = read_checkout(args.kernelbench, LEVELS)[:: args.every]
     records = {p.name: Record(p.name) for p in problems}
     begin = time.monotonic()
     builds: dict[str, object] = {}
     compiled: dict[str, object] = {}
+    figures: dict[str, object] = {}
     for target in args.targets:
         builds[target] = build(args, problems, target)
         note_contracts(records, args.work, target)
         compiled[target] = compile_all(records.values(), args.work, target, args.jobs)
-    for record in records.values() if "cpu" in args.targets else ():
-        record.demo = demonstrate(record, args.work, args.demo_bytes)
-    return {
+        for record in records.values() if target == "cpu" else ():
+            record.demo = demonstrate(record, args.work, args.demo_bytes)
+        figures = summary(list(records.values()), builds, compiled)
+        write(args, figures, records.values(), time.monotonic() - begin)
+    print(json.dumps(figures, indent=2))
+
+
+def write(args: argparse.Namespace, figures: dict[str, object], records: Iterable[Record], seconds: float) -> None:
+    if args.out is None:
+        return
+    result = {
         "what": "contracts of KernelBench, levels 1 to 3" + (f", every {args.every}th" if args.every > 1 else ""),
         "machine": describe() | {"memory_bytes": memory.total(), "load": os.getloadavg()},
-        "seconds": round(time.monotonic() - begin, 1),
-        "summary": summary(list(records.values()), builds, compiled),
-        "tasks": [asdict(r) for r in records.values()],
+        "seconds": round(seconds, 1),
+        "summary": figures,
+        "tasks": [asdict(r) for r in records],
     }
+    args.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def main() -> None:
@@ -204,10 +215,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hiera-kernelbench-") as temporary:
         args.work = (args.work or Path(temporary)).resolve()
-        result = measure(args)
-    print(json.dumps(result["summary"], indent=2))
-    if args.out:
-        args.out.write_text(json.dumps(result, indent=1) + "\n")
+        measure(args)
 
 
 if __name__ == "__main__":
