@@ -37,7 +37,14 @@ def _signed(x: Any) -> Any:
 
 
 def _graded(x: Any) -> Any:
-    return _signed(x) * 2.0 ** _per_sample(x).uniform_(-8, 8)
+    """The scales are spread evenly over the samples, so that few samples have small and large ones too."""
+    import torch
+
+    scales = _per_sample(x).uniform_(-8, 8)
+    if scales.numel() > 1:
+        even = torch.linspace(-8, 8, scales.numel(), device=x.device, dtype=x.dtype)
+        scales = scales / 16 + even[torch.randperm(scales.numel(), device=x.device)].view(scales.shape)
+    return _signed(x) * 2.0**scales
 
 
 def _shifted(x: Any) -> Any:
@@ -96,12 +103,12 @@ def perturb(path: str, tensor: Any, is_buffer: bool) -> Any:
     return tensor + noise.normal_() * spread
 
 
-def redraw(path: str, tensor: Any, is_buffer: bool, gain: float) -> Any:
+def redraw(path: str, tensor: Any, is_buffer: bool, gain: float, offset: float) -> Any:
     """A parameter drawn anew so that a signal neither dies on its way through many layers nor drowns in biases.
 
     Weights (at least two dimensions longer than 1) become normal with variance gain / fan_in: 2 keeps the scale where ReLU
-    halves the variance, 1 where nothing does. Others move by half: around their own values where these are scales (a mean
-    above 1/2), around 0 where not. Buffers as in `perturb`.
+    halves the variance, 1 where nothing does. Others are scales, which move by half, where their mean is above 1/2; else
+    offsets around 0 of the given standard deviation. Buffers as in `perturb`.
     """
     if not tensor.is_floating_point() or (is_buffer and not path.endswith(("running_mean", "running_var"))):
         return tensor
@@ -111,7 +118,7 @@ def redraw(path: str, tensor: Any, is_buffer: bool, gain: float) -> Any:
     if sum(n > 1 for n in tensor.shape) > 1:
         return noise * (gain * tensor.shape[0] / tensor.numel()) ** 0.5
     scale = tensor.numel() and float(tensor.double().mean()) > 0.5
-    return tensor * (1 + 0.5 * noise) if scale else 0.25 * gain * noise
+    return tensor * (1 + 0.5 * noise) if scale else offset * noise
 
 
 def resample(values: Any, shape: Sequence[int]) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 BATCH = (4, 2)
 """Leading dimensions to try: more than one sample, so that an output that ignores the sample can be told."""
@@ -23,6 +23,9 @@ class Plan:
     rest: dict[int, int]
     """Old → new, for dimensions from `first` on."""
     first: int = 2
+    divisor: int = 1
+    """Where it is not 1: the constructor's integers that equal an old length become the new one too, and so parameters
+    shrink, at least by this."""
 
     @property
     def changes_nothing(self) -> bool:
@@ -31,13 +34,22 @@ class Plan:
     def __call__(self, shape: Sequence[int]) -> tuple[int, ...]:
         return tuple(self._dim(d, n) for d, n in enumerate(shape))
 
+    def settings(self, values: Any) -> Any:
+        """Constructor arguments under the plan."""
+        if isinstance(values, list | tuple):
+            items = [self.settings(v) for v in cast("Sequence[Any]", values)]
+            return items if isinstance(values, list) else tuple(items)
+        plain = isinstance(values, int) and not isinstance(values, bool) and self.divisor > 1
+        return self.rest.get(values, values) if plain else values
+
     def _dim(self, d: int, n: int) -> int:
         n = self.batch.get(n, n) if d == 0 else n
         return self.rest.get(n, n) if d >= self.first else n
 
 
 def plans(shapes: Sequence[Sequence[int]]) -> Iterator[Plan]:
-    """Plans for inputs of these shapes, from the one that changes least: the batch; from the third dimension on; all.
+    """Plans for inputs of these shapes, from the one that changes least: the batch; from the third dimension on; all; all
+    together with the constructor's integers.
 
     Dimensions of equal length change together, so that what belongs together still fits.
     """
@@ -45,11 +57,11 @@ def plans(shapes: Sequence[Sequence[int]]) -> Iterator[Plan]:
     yield Plan({}, {})
     for batch in BATCH:
         yield Plan({leading: min(batch, leading)}, {})
-    for first in (2, 0):
+    for first, settings in ((2, False), (0, False), (0, True)):
         lengths = {n for s in shapes for n in s[first:] if n > LEAST}
         for divisor in SHRINK if lengths else ():
             rest = {n: max(LEAST, n // divisor) for n in lengths}
-            yield Plan({leading: min(BATCH[-1], leading)} if first else {}, rest, first)
+            yield Plan({leading: min(BATCH[-1], leading)} if first else {}, rest, first, divisor if settings else 1)
 
 
 def drawing(sizes: Sizes) -> Any:

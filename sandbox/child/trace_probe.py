@@ -5,9 +5,10 @@ The trials are those of the judge (trials.py), as many as are needed to tell eve
 
 import itertools
 import math
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ LIMITS = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 REFERENCE_FACTOR = 4.0
 HALVES = ("float16", "bfloat16")
 
-COMFORT_S, BUDGET_S = 0.6, 6.0
+COMFORT_S, BUDGET_S = 0.6, 15.0
 """Estimated seconds up to which sizes are taken at once; the most that is begun with."""
-DEADLINE_S = 10.0
+DEADLINE_S = 8.0
 """No further trial when it would end later. In processor time, which a busy host does not lengthen."""
 EFFICIENCY = 0.4
 """Of the rate of a matrix product, what convolutions and small products reach."""
@@ -69,6 +70,7 @@ class Probe:
     remedy: str = ""
     """The trials that told what passes on the task's own draw."""
     unverifiable: bool = False
+    unfinished: bool = False
 
 
 class SmallReference(Reference):
@@ -78,7 +80,10 @@ class SmallReference(Reference):
         super().__init__(contract, "cpu")
         self.plan = probe_sizes.Plan({}, {})
         self._seeds = itertools.count()
-        self.draw_parameters()
+        self._settings: Any = None
+        module: Any = self._module
+        own_settings = module.get_init_inputs
+        module.get_init_inputs = lambda: self.plan.settings(own_settings())
 
     def _seed(self) -> int:
         return next(self._seeds)
@@ -94,10 +99,19 @@ class SmallReference(Reference):
             ReferenceFailed: it does not run on them.
         """
         self.plan, case = plan, self.contract["cases"][0]
+        with self._reported("in get_init_inputs()"):
+            settings = repr(self._module.get_init_inputs())
+        if settings != self._settings:
+            self.draw_parameters()
+            self._settings = settings
         with self._reported("in get_inputs()"):
             shapes = [list(t.shape) for t in self._raw_inputs() if isinstance(t, self._torch.Tensor)]
-        case["inputs"] = [{**t, "shape": shape} for t, shape in zip(case["inputs"], shapes, strict=True)]
-        outputs = self.outputs(0, self.draw_inputs(0))
+        own = [t for t in case["inputs"] if t["name"] not in case["draws"]]
+        fitting = {t["name"]: {**t, "shape": shape} for t, shape in zip(own, shapes, strict=True)}
+        case["inputs"] = [fitting.get(t["name"], t) for t in case["inputs"]]
+        inputs = self.draw_inputs(0)
+        case["inputs"] = [{**t, "shape": list(x.shape)} for t, x in zip(case["inputs"], inputs, strict=True)]
+        outputs = self.outputs(0, inputs)
         case["outputs"] = [{**t, "shape": list(o.shape)} for t, o in zip(case["outputs"], outputs, strict=True)]
         return case
 
@@ -114,33 +128,50 @@ def probe(trace: dict[str, Any], path: Path, precision: str, cost: Cost, rates: 
     Raises:
         Refused: the reference raises on real data although it did not on fake tensors.
     """
-    start = time.process_time()
-    if cost.state > limit:
-        return Probe(
-            None, f"not probed: its parameters ({cost.state / 1e9:.3g} GB) are larger than {limit / 1e9:.3g} GB"
-        )
     try:
-        return _probe(_contract(trace, path, precision), path, cost, rates, limit, start)
+        return _probe(_contract(trace, path, precision), path, cost, rates, limit)
     except (ReferenceFailed, MemoryError) as e:
         return Probe(None, f"not probed: {e}")
 
 
-def _probe(contract: dict[str, Any], path: Path, cost: Cost, rates: Rates, limit: int, start: float) -> Probe:
+def _probe(contract: dict[str, Any], path: Path, cost: Cost, rates: Rates, limit: int) -> Probe:
     full = [(t["name"], t["shape"]) for t in contract["cases"][0]["inputs"]]
-    reference: SmallReference | None = None
-    why = "its runs would take too long or too much memory, on smaller inputs too"
-    for plan, with_oracle in _affordable([shape for _, shape in full], cost, rates, limit):
-        reference = reference or SmallReference(contract)
+    reference = SmallReference(contract)
+    plans = _affordable([shape for _, shape in full], cost, rates, limit)
+    if not plans:
+        return Probe(None, f"not probed: its runs would take too long or more than {limit / 1e9:.3g} GB, however small")
+    found = _first_that_runs(reference, path, full, plans)
+    if not found.unfinished:
+        return found
+    cheapest = sorted(plans, key=lambda p: _elements([p[0](shape) for _, shape in full]) / p[0].divisor)
+    return _joined(found, _first_that_runs(reference, path, full, cheapest))
+
+
+def _joined(found: Probe, cheaper: Probe) -> Probe:
+    """What passes is told on the larger sizes, where there was time for it; what tells it, on the smaller ones."""
+    if found.trivial is None:
+        return cheaper
+    if cheaper.trivial != found.trivial or cheaper.unfinished:
+        return found
+    sizes = f"{found.sizes}; what tells them apart was searched for on {cheaper.sizes}"
+    return replace(cheaper, sizes=sizes)
+
+
+def _first_that_runs(
+    reference: SmallReference, path: Path, full: list[tuple[str, list[int]]], plans: list[tuple[probe_sizes.Plan, bool]]
+) -> Probe:
+    why = ""
+    for plan, with_oracle in plans:
         try:
             case = reference.fit(plan)
         except ReferenceFailed as e:
             if plan.changes_nothing:
-                _run_as_it_is(path, contract)
-            why = f"on smaller inputs {e}"
+                _run_as_it_is(path, reference.contract)
+            why = str(e)
             continue
-        sizes = probe_sizes.in_words(full, [t["shape"] for t in case["inputs"]])
-        return _survey(reference, sizes, start + DEADLINE_S, with_oracle)
-    return Probe(None, f"not probed: {why}")
+        small = [t["shape"] for t in case["inputs"]]
+        return _survey(reference, probe_sizes.in_words(full, small), with_oracle)
+    return Probe(None, f"not probed: on smaller inputs {why}")
 
 
 def _run_as_it_is(path: Path, contract: dict[str, Any]) -> None:
@@ -157,28 +188,37 @@ def _affordable(
     """Plans, and whether a float64 oracle fits too: from the one that changes least among the quick ones, then the others."""
     plans = list(probe_sizes.plans(full))
     parts = [_elements([plan(s) for s in full]) / max(1, _elements(full)) for plan in plans]
+    states = [cost.state // plan.divisor for plan in plans]
+    drawn = [part * _elements(full) for part in parts]
     with_oracle, without = (
-        [_seconds(cost, rates, part, trials, _elements(full)) for part in parts] for trials in (TRIALS * ORACLE, TRIALS)
+        [_seconds(cost, rates, *sizes, trials) for sizes in zip(parts, states, drawn, strict=True)]
+        for trials in (TRIALS * ORACLE, TRIALS)
     )
-    fit = [n for n, part in enumerate(parts) if cost.state + part * cost.largest <= limit and without[n] <= BUDGET_S]
-    comfort = max(COMFORT_S, 1.25 * min((with_oracle[n] for n in fit), default=0.0))
-    first = [n for n in fit if with_oracle[n] <= comfort]
-    rest = sorted(set(fit) - set(first), key=lambda n: with_oracle[n])
-    return [(plans[n], with_oracle[n] <= BUDGET_S / 2) for n in (*first, *rest)]
+    bytes_of = [
+        state + part * cost.largest / plan.divisor for plan, state, part in zip(plans, states, parts, strict=True)
+    ]
+    fit = [n for n in range(len(plans)) if bytes_of[n] <= limit and without[n] <= BUDGET_S]
+    same_model = [n for n in fit if plans[n].divisor == 1]
+    comfort = max(COMFORT_S, 1.25 * min((with_oracle[n] for n in same_model), default=0.0))
+    quick = [n for n in same_model if with_oracle[n] <= comfort]
+    slow = sorted(set(same_model) - set(quick), key=lambda n: with_oracle[n])
+    other_model = [n for n in fit if plans[n].divisor > 1]
+    return [(plans[n], with_oracle[n] <= DEADLINE_S / 2) for n in (*quick, *slow, *other_model)]
 
 
-def _seconds(cost: Cost, rates: Rates, part: float, trials: int, drawn: int) -> float:
-    """Estimate for a probe of so many runs when inputs have `part` of the `drawn` elements."""
-    moved = cost.state + part * max(0.0, cost.bytes - cost.state)
+def _seconds(cost: Cost, rates: Rates, part: float, state: int, drawn: float, trials: int) -> float:
+    """Estimate for a probe of so many runs, when `part` of its inputs' elements, which are `drawn`, and `state` are left."""
+    moved = state + part * max(0.0, cost.bytes - cost.state)
     run = part * cost.flops / (EFFICIENCY * rates.flops) + moved / rates.bandwidth + CALL_S * cost.calls
-    return INIT_S * cost.state / 4 + trials * run + TRIALS * ELEMENT_S * part * drawn
+    return INIT_S * state / 4 + trials * run + TRIALS * ELEMENT_S * drawn
 
 
 def _elements(shapes: Sequence[Sequence[int]]) -> int:
     return sum(math.prod(s) for s in shapes)
 
 
-def _survey(reference: SmallReference, sizes: str, deadline: float, with_oracle: bool) -> Probe:
+def _survey(reference: SmallReference, sizes: str, with_oracle: bool) -> Probe:
+    deadline = time.process_time() + DEADLINE_S
     trials = Trials(reference, Record(), lambda: None, with_oracle)
     own: dict[str, bool] = {}
     told_by: list[str] = []
@@ -188,14 +228,16 @@ def _survey(reference: SmallReference, sizes: str, deadline: float, with_oracle:
         if trials.count <= OWN_TRIALS:
             own = trials.told.fates()
         elif len(passing) < len(before):
-            told_by.append(trial.label)
+            told_by.append(re.sub(r" #\d+", "", trial.label))
         now = time.process_time()
         if trials.told.untold() and 2 * now - last > deadline:
-            return Probe(own if trials.count >= OWN_TRIALS else None, _unfinished(trials), sizes)
+            return Probe(own if trials.count >= OWN_TRIALS else None, _unfinished(trials), sizes, unfinished=True)
         before, last = passing, now
     if not trials.count:
         return Probe(None, "not probed: the reference gives NaN or infinity on all inputs that were tried", sizes)
-    return Probe(own, "" if with_oracle else NO_ORACLE, sizes, "; ".join(told_by), bool(trials.told.untold()))
+    return Probe(
+        own, "" if with_oracle else NO_ORACLE, sizes, "; ".join(dict.fromkeys(told_by)), bool(trials.told.untold())
+    )
 
 
 def _unfinished(trials: Trials) -> str:
@@ -211,7 +253,7 @@ def _contract(trace: dict[str, Any], path: Path, precision: str) -> dict[str, An
         return [{**t, "dtype": run if t["dtype"] == precision else t["dtype"]} for t in specs]
 
     limit = LIMITS[precision]
-    case = {k: trace[k] for k in ("scalars", "forward_order")}
+    case = {k: trace[k] for k in ("scalars", "forward_order")} | {"draws": trace.get("draws", [])}
     case |= {"name": "default", "inputs": of(trace["inputs"]), "outputs": of(trace["outputs"])}
     return {
         "task": {"source": path.read_text(encoding="utf-8")},

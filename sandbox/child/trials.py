@@ -19,8 +19,8 @@ from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unveri
 DRAWN = "drawn"
 PARAMETERS: dict[str, Callable[[str, Any, bool], Any]] = {
     "moved": perturb,
-    "redrawn": partial(redraw, gain=2.0),
-    "redrawn smaller": partial(redraw, gain=1.0),
+    "redrawn": partial(redraw, gain=2.0, offset=0.5),
+    "redrawn with tiny biases": partial(redraw, gain=1.0, offset=0.005),
 }
 """How parameters are made from the drawn ones: (path, tensor, is it a buffer) → tensor."""
 
@@ -44,7 +44,7 @@ FURTHER = (
     Phase("redrawn", (OWN, OWN, "signed", "signed")),
     Phase(DRAWN, ("graded", "graded", "shifted", "shifted")),
     Phase("redrawn", ("graded", "graded", "shifted", "shifted")),
-    Phase("redrawn smaller", ("signed", "signed", "graded", "graded")),
+    Phase("redrawn with tiny biases", ("signed", "signed", "graded", "graded")),
 )
 """Run only while a trivial answer is not told. In pairs: two draws of one kind show whether the output follows the inputs."""
 SURVEY = (Phase(DRAWN, (OWN, OWN, "signed", "signed")), *FURTHER)

@@ -54,6 +54,14 @@ def test_an_output_that_is_only_rounding_noise_lets_zeros_pass(trace: Tracer, ta
     [
         ({"forward": "return torch.relu(x)"}, "signed"),
         ({"forward": "return torch.relu(x - 50)"}, "graded"),
+        (
+            {
+                "init": "self.c = nn.ConvTranspose2d(4, 32, 3); self.b = nn.Parameter(torch.randn(1, 1, 1))",
+                "forward": "return F.gelu(self.c(x).amin(1, keepdim=True).sum(2, keepdim=True)) + self.b",
+                "inputs": "[torch.rand(4, 4, 64, 16)]",
+            },
+            "graded, parameters redrawn with tiny biases",
+        ),
         ({"init": DEEP, "forward": "return self.net(x)", "inputs": "[torch.rand(8, 64)]"}, "parameters redrawn"),
     ],
 )
@@ -111,9 +119,21 @@ def test_where_a_smaller_batch_does_not_fit_all_dimensions_shrink_together(trace
     assert traced.probe_sizes == "x [8192, 4096] → [512, 256], y [4096, 8192] → [256, 512]"
 
 
-def test_parameters_above_the_limit_are_not_drawn(trace: Tracer, task_text: TaskText) -> None:
-    traced = trace(task_text(init="self.f = nn.Linear(8, 4096)", forward="return self.f(x)"), probe_bytes=1 << 16)
-    assert traced.trivial_outputs is None and "its parameters (0.000147 GB)" in traced.probe_reason
+def test_parameters_above_the_limit_shrink_with_the_inputs_through_the_constructors_arguments(
+    trace: Tracer, task_text: TaskText
+) -> None:
+    parts = {
+        "init": "self.f = nn.Linear(n, n)",
+        "init_args": "n",
+        "init_inputs": "[512]",
+        "forward": "return self.f(x)",
+    }
+    traced = trace(task_text(**parts, inputs="[torch.rand(64, 512)]"), probe_bytes=1 << 19)
+    assert passing(traced) == set()
+    assert traced.probe_sizes == "x [64, 512] → [16, 128]"
+    fixed = task_text(init="self.f = nn.Linear(512, 512)", forward="return self.f(x)", inputs="[torch.rand(64, 512)]")
+    traced = trace(fixed, probe_bytes=1 << 19)
+    assert traced.trivial_outputs is None and "mat1 and mat2 shapes" in traced.probe_reason
     assert degeneracy_of(traced).reason == traced.probe_reason
 
 
