@@ -39,13 +39,10 @@ MAX_CASES = 16
 IDENTIFIER = r"^[A-Za-z_]\w*$"
 Case = Annotated[str, Field(max_length=2000)]
 INPUTS = (
-    "Of function: example inputs, one text per shape case, where the file has no get_inputs() or get_cases(): "
+    "Example inputs of function, one text per case, unless the file has get_inputs() or get_cases(): "
     "`small = x: float32[64, 96], index: int64[64] < 96, alpha: 0.5`."
 )
-COMPARE = (
-    "A function of the file that judges outputs: NAME(outputs, expected), two lists of tensors -> greatest error as a "
-    "multiple of what is allowed, or a bool."
-)
+COMPARE = "A function of the file that judges: NAME(outputs, expected), lists of tensors -> error / limit, or a bool."
 
 
 class ContractResult(LongResult):
@@ -66,13 +63,11 @@ async def hiera_contract_build(
     ] = AUTO,
     precision: Precision = "float32",
     function: Annotated[
-        str | None, Field(pattern=IDENTIFIER, description="Instead of Model: a plain function of the file.")
+        str | None, Field(pattern=IDENTIFIER, description="Instead of Model: a function of the file.")
     ] = None,
     inputs: Annotated[list[Case] | None, Field(max_length=MAX_CASES, description=INPUTS)] = None,
-    rtol: Annotated[float | None, Field(ge=0, description="Own tolerance, relative to each element.")] = None,
-    atol: Annotated[
-        float | None, Field(ge=0, description="Own tolerance, times the output's root mean square.")
-    ] = None,
+    rtol: Annotated[float | None, Field(ge=0, description="Own tolerance: relative.")] = None,
+    atol: Annotated[float | None, Field(ge=0, description="Own tolerance: times rms.")] = None,
     compare: Annotated[str | None, Field(pattern=IDENTIFIER, description=COMPARE)] = None,
     wait_s: WaitS = DEFAULT_WAIT_S,
 ) -> ContractResult:
