@@ -69,6 +69,7 @@ def case_of(trace: Trace, namer: Namer) -> Case:
         scalars=tuple(scalars.values()),
         outputs=outputs,
         forward_order=tuple(names[n] for n in trace.forward_order),
+        draws=tuple(names[n] for n in trace.draws),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from hiera_mcp.contracts.depth import depth_of
 from hiera_mcp.contracts.units import MATRIX_KINDS, matrix_unit, tensor_cores, vector_unit
 from hiera_mcp.model.contract import ITEM_BYTES, Features, Operator, Precision
 from hiera_mcp.model.hardware import Peaks
@@ -12,19 +13,20 @@ from hiera_mcp.model.work import Trace, TracedOperator, TracedParameter
 def features_of(trace: Trace, target: Target, precision: Precision, peaks: Peaks, allow_tf32: bool) -> Features:
     """The workload features of a trace. FLOPs and bytes are sums over one call."""
     launched = [o for o in trace.operators if not o.is_view]
-    flops = sum(o.flops for o in launched)
+    flops = sum(o.count * o.flops for o in launched)
     compulsory = compulsory_bytes(trace)
     legal, reason = tensor_cores(target, precision, allow_tf32, matrix_flops(trace))
     return Features(
         operators=operators_of(launched, precision, peaks, allow_tf32),
         flops=flops,
         compulsory_bytes=compulsory,
-        unfused_bytes=float(sum(o.bytes_read + o.bytes_written for o in launched)),
+        unfused_bytes=float(sum(o.count * (o.bytes_read + o.bytes_written) for o in launched)),
         arithmetic_intensity=flops / compulsory if compulsory else 0.0,
-        launches=len(launched),
+        launches=sum(o.count for o in launched),
         parameter_bytes=sum(parameter_bytes(p) for p in trace.parameters),
         tensor_core_legal=legal,
         tensor_core_reason=reason,
+        depth=depth_of(trace),
     )
 
 
@@ -45,7 +47,7 @@ def compulsory_bytes(trace: Trace) -> float:
 
 def matrix_flops(trace: Trace) -> float:
     """FLOPs of operators that are matrix products at heart."""
-    return sum(o.flops for o in trace.operators if o.kind in MATRIX_KINDS)
+    return sum(o.count * o.flops for o in trace.operators if o.kind in MATRIX_KINDS)
 
 
 def operators_of(
@@ -65,9 +67,9 @@ def _operator(name: str, calls: Sequence[TracedOperator], share: float) -> Opera
     return Operator(
         name=name,
         kind=calls[0].kind,
-        count=len(calls),
-        flops=sum(o.flops for o in calls),
-        bytes=float(sum(o.bytes_read + o.bytes_written for o in calls)),
+        count=sum(o.count for o in calls),
+        flops=sum(o.count * o.flops for o in calls),
+        bytes=float(sum(o.count * (o.bytes_read + o.bytes_written) for o in calls)),
         share=share,
     )
 
@@ -75,4 +77,4 @@ def _operator(name: str, calls: Sequence[TracedOperator], share: float) -> Opera
 def _seconds(o: TracedOperator, precision: Precision, peaks: Peaks, allow_tf32: bool) -> float:
     matrix = o.kind in MATRIX_KINDS
     unit = matrix_unit(peaks, precision, allow_tf32) if matrix else vector_unit(peaks, precision)
-    return max((o.bytes_read + o.bytes_written) / peaks.bandwidth, o.flops / unit.flops)
+    return o.count * max((o.bytes_read + o.bytes_written) / peaks.bandwidth, o.flops / unit.flops)

@@ -35,7 +35,7 @@ def floor_of(trace: Trace, precision: Precision, peaks: Peaks, allow_tf32: bool)
 
 def _slowest(trace: Trace, precision: Precision, peaks: Peaks, allow_tf32: bool) -> tuple[float, Unit]:
     matrix = matrix_flops(trace)
-    rest = sum(o.flops for o in trace.operators) - matrix
+    rest = sum(o.count * o.flops for o in trace.operators) - matrix
     parts = ((matrix, matrix_unit(peaks, precision, allow_tf32)), (rest, vector_unit(peaks, precision)))
     return max(parts, key=lambda p: p[0] / p[1].flops)
 

@@ -2,27 +2,18 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from hiera_mcp.sandbox.child import trace_load, trace_ops, trace_values
 from hiera_mcp.sandbox.child.trace_load import Refused
+from hiera_mcp.sandbox.child.trace_signatures import storage_key, tensors_of
+from hiera_mcp.sandbox.child.trace_state import StateTensor, state_of
 
 Stage = Literal["fake", "fake_forward", "real"]
 """fake: nothing is allocated; fake_forward: the module is real, its inputs are not; real: everything is."""
-
-
-@dataclass
-class StateTensor:
-    """A parameter, a buffer, or a tensor that a module keeps as a plain attribute."""
-
-    path: str
-    tensor: Any
-    buffer: bool
-    module_path: str
-    module: Any
 
 
 @dataclass
@@ -40,6 +31,8 @@ class Observation:
     """Type names of the submodules."""
     switched: tuple[str, ...] = ()
     """Random operators that were active in train mode, because of which the module was switched to eval mode."""
+    modules: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    """TracedModule rows."""
 
 
 @dataclass
@@ -56,8 +49,8 @@ def metered(meter: Meter) -> Any:
     class Metering(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             out = func(*args, **(kwargs or {}))
-            old = {trace_ops.storage_key(t) for t in trace_ops.tensors_of((args, kwargs))}
-            fresh = [t for t in trace_ops.tensors_of(out) if trace_ops.storage_key(t) not in old]
+            old = {storage_key(t) for t in tensors_of((args, kwargs))}
+            fresh = [t for t in tensors_of(out) if storage_key(t) not in old]
             meter.total += sum(t.numel() * t.element_size() for t in fresh)
             return out
 
@@ -96,24 +89,19 @@ def _may_go_on(refused: Refused, meter: Meter, limit_bytes: int) -> None:
 
 
 def _attempt(path: Path, precision: str, stage: Stage, meter: Meter) -> Observation:
+    """As constructed; in eval mode when random numbers are drawn then; with draws as inputs when they still are."""
     first = _observe_once(path, precision, stage, meter, evaluate=False)
-    if not (first.record.random and first.mode == "train"):
-        return _refuse_random(first)
-    second = _refuse_random(_observe_once(path, precision, stage, meter, evaluate=True))
-    return replace(second, switched=tuple(first.record.random))
+    if not first.record.random:
+        return first
+    second = _observe_once(path, precision, stage, meter, evaluate=True, hoist=True)
+    silenced = sorted(set(first.record.random) - set(second.record.random))
+    return replace(second, switched=tuple(silenced) if first.mode == "train" else ())
 
 
-def _refuse_random(seen: Observation) -> Observation:
-    if seen.record.random:
-        drawn = ", ".join(sorted(set(seen.record.random)))
-        raise Refused(
-            f"forward() draws random numbers ({drawn}), in eval mode too: no candidate can reproduce its output.",
-            "Draw them in get_inputs() and pass them as an argument, or in the constructor as a buffer.",
-        )
-    return seen
-
-
-def _observe_once(path: Path, precision: str, stage: Stage, meter: Meter, evaluate: bool) -> Observation:
+def _observe_once(
+    path: Path, precision: str, stage: Stage, meter: Meter, evaluate: bool, hoist: bool = False
+) -> Observation:
+    """One forward(). `hoist`: take its random draws out as inputs."""
     import torch
 
     fake = _fake_mode()
@@ -124,11 +112,12 @@ def _observe_once(path: Path, precision: str, stage: Stage, meter: Meter, evalua
             model = build_model(module, precision, evaluate)
         if stage == "fake_forward":
             _convert(model, fake.from_tensor)
-        with fake if stage != "real" else contextlib.nullcontext(), metered(meter):
-            args = [trace_values.cast_to(a, precision) for a in trace_load.arguments(module, "get_inputs")]
+        with fake if stage != "real" else contextlib.nullcontext():
+            with metered(meter):
+                args = [trace_values.cast_to(a, precision) for a in trace_load.arguments(module, "get_inputs")]
             names = trace_values.forward_names(model, len(args))
             trace_values.split_arguments(names, args)
-            return _forward(stage, model, names, args)
+            return _forward(stage, model, names, args, meter, getattr(torch, precision) if hoist else None)
 
 
 def _fake_mode() -> Any:
@@ -199,53 +188,22 @@ def _refuse_lazy(model: Any) -> None:
             raise Refused(f"Parameter `{path}` has no shape before the first call: its module is lazy.", todo)
 
 
-def _forward(stage: Stage, model: Any, names: list[str], args: list[Any]) -> Observation:
+def _forward(stage: Stage, model: Any, names: list[str], args: list[Any], meter: Meter, draw_dtype: Any) -> Observation:
     import torch
 
     state = state_of(model)
-    storages = trace_ops.Storages()
-    for name, value in zip(names, args, strict=True):
-        if isinstance(value, torch.Tensor):
-            storages.add(value, f"inputs.{name}")
-    for item in state:
-        storages.add(item.tensor, f"state.{item.path}")
+    owners = [(f"inputs.{n}", a) for n, a in zip(names, args, strict=True) if isinstance(a, torch.Tensor)]
+    owners += [(f"state.{s.path}", s.tensor) for s in state]
     training = any(m.training for m in model.modules())
-    mode, record = trace_ops.recorder(storages)
-    with mode:
-        result = trace_load.call("forward()", model, *args, todo="Make forward() accept what get_inputs() returns.")
+    recorder = trace_ops.Recorder(trace_ops.Storages(), owners, draw_dtype)
+    modules = trace_ops.follow_modules(model, recorder)
+    try:
+        with recorder.mode:
+            result = trace_load.call("forward()", model, *args, todo="Make forward() accept what get_inputs() returns.")
+    finally:
+        meter.total += recorder.record.allocated
     outputs = trace_values.output_tensors(result)
-    for _, tensor in outputs:
-        if tensor.layout is torch.strided:
-            trace_ops.touch(record, storages.owner(tensor), tensor)
+    recorder.finish([(n, t) for n, t in outputs if t.layout is torch.strided])
     classes = [type(m).__name__ for m in model.modules()]
-    return Observation(stage, names, args, state, outputs, record, "train" if training else "eval", classes)
-
-
-def state_of(model: Any) -> list[StateTensor]:
-    """Parameters, then buffers, then tensors that are plain attributes; each once, under its first path.
-
-    Each is reached from the model by the attribute names of its path.
-    """
-    owners = dict(model.named_modules())
-    found = [(p, t, False) for p, t in model.named_parameters()]
-    found += [(p, t, True) for p, t in model.named_buffers()]
-    taken = {id(t) for _, t, _ in found}
-    for path, tensor in _attributes(owners):
-        if id(tensor) not in taken:
-            taken.add(id(tensor))
-            found.append((path, tensor, True))
-    return [_state_tensor(path, tensor, buffer, owners) for path, tensor, buffer in found]
-
-
-def _attributes(owners: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    import torch
-
-    for prefix, module in owners.items():
-        for name, value in cast("dict[str, Any]", vars(module)).items():
-            if isinstance(value, torch.Tensor):
-                yield f"{prefix}.{name}".lstrip("."), value
-
-
-def _state_tensor(path: str, tensor: Any, buffer: bool, owners: dict[str, Any]) -> StateTensor:
-    module_path = path.rpartition(".")[0]
-    return StateTensor(path, tensor, buffer, module_path, owners.get(module_path, owners[""]))
+    mode = "train" if training else "eval"
+    return Observation(stage, names, args, state, outputs, recorder.record, mode, classes, modules=modules)

@@ -1,17 +1,20 @@
-"""The recorder: sees each ATen operator of forward() with its FLOPs, traffic, randomness and writes."""
+"""The recorder: sees each ATen operator of forward(), with what it reads, writes and draws.
 
-import math
-from collections.abc import Iterable
+Calls of one kind (the same operator on the same shapes) share one signature, whose cost is worked out once: a recurrent
+network makes 80,000 calls of a dozen kinds.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from hiera_mcp.sandbox.child import trace_kinds
+from hiera_mcp.sandbox.child import random_draws
+from hiera_mcp.sandbox.child.trace_load import Refused
+from hiera_mcp.sandbox.child.trace_signatures import Seen, signature, storage_key, tensors_of, unique_bytes
 
-GATHERS = frozenset({"embedding", "index_select", "gather", "index", "take"})
-"""Of their first tensor these read only what they return."""
-
-OVERWRITES = frozenset({"copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_"})
-"""In-place operators that do not read what they overwrite."""
+ALLOCATIONS = ("empty", "new_empty", "lift_fresh")
+"""Operators that make memory and write nothing to it; their memory is looked through."""
 
 
 @dataclass
@@ -34,106 +37,178 @@ class Storages:
         return self.names.get(storage_key(tensor))
 
 
-def storage_key(tensor: Any) -> int:
-    return tensor.untyped_storage()._cdata
-
-
 @dataclass
 class Record:
     """What forward() did."""
 
     operators: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """TracedOperator rows: one for each kind of call, views among them."""
+    calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """TracedCall rows."""
+    values: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """TracedValue rows."""
     touched: dict[str, dict[Any, int]] = field(default_factory=dict[str, dict[Any, int]])
     """Owner → distinct pieces read, each with its bytes."""
     written: list[str] = field(default_factory=list[str])
     """Owners that forward() wrote to."""
     random: list[str] = field(default_factory=list[str])
     """Operators that drew random numbers."""
+    draws: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    """Random draws that were taken out as inputs: name and tensor."""
     captured: list[str] = field(default_factory=list[str])
     """Tensors that forward() read although they are neither argument nor state, as text."""
+    allocated: int = 0
+    """Bytes of fresh tensors."""
 
 
-def unique_bytes(tensor: Any) -> int:
-    """Bytes of distinct elements: an expanded dimension (stride 0) counts once."""
-    points = math.prod(d for d, s in zip(tensor.shape, tensor.stride(), strict=True) if s != 0)
-    return int(points) * tensor.element_size()
+class Recorder:
+    """Notes the calls of one forward(). `mode` is to be entered around it.
+
+    Args:
+        owners: what `storages` knows already: arguments and state, by owner.
+        draw_dtype: take random draws out as inputs, floating-point ones in this type; None: only say that there are some.
+    """
+
+    def __init__(self, storages: Storages, owners: Sequence[tuple[str, Any]], draw_dtype: Any = None) -> None:
+        self.record = Record()
+        self.modules: list[int] = [0]
+        """The running torch modules, as indices into Trace.modules; the innermost comes last."""
+        self._storages = storages
+        self._draw_dtype = draw_dtype
+        self._signatures: dict[Any, int] = {}
+        self._value_of: dict[int, int] = {}
+        for owner, tensor in owners:
+            self._storages.add(tensor, owner)
+            if storage_key(tensor) not in self._value_of:
+                self._value_of[storage_key(tensor)] = self._new_value(tensor, owner)
+        self.mode = _mode(self)
+
+    def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run one operator and note it."""
+        if random_draws.is_random(func, args, kwargs):
+            self.record.random.append(str(func._overloadpacket))
+            if self._draw_dtype is not None:
+                return self._draw(func, args, kwargs)
+        given = tensors_of((args, kwargs))
+        owners = [self._storages.owner(t) for t in given]
+        out = func(*args, **kwargs)
+        if func.namespace != "prim":
+            self._note(func, args, kwargs, out, given, owners)
+        return out
+
+    def finish(self, outputs: Sequence[tuple[str, Any]]) -> None:
+        """Name the values that forward() returned, and count views of inputs and state among them as read."""
+        for name, tensor in outputs:
+            number = self._value_of.get(storage_key(tensor))
+            if number is not None and not self.record.values[number]["owner"]:
+                self.record.values[number]["owner"] = f"outputs.{name}"
+            self._touch(self._storages.owner(tensor), tensor, unique_bytes(tensor))
+
+    def _draw(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A random draw as a further input."""
+        try:
+            kind = random_draws.kind_of(func)
+        except random_draws.NoDraw as e:
+            todo = "Draw such numbers in get_inputs() and pass them as an argument, or in the constructor as a buffer."
+            raise Refused(f"In forward(), {e}: they cannot be given to a candidate.", todo) from e
+        with random_draws.recording(self._draw_dtype) as draws:
+            out = draws.take(lambda: func(*args, **kwargs), kind, args)
+        name = f"draw{len(self.record.draws)}"
+        drawn = draws.taken[0]
+        self.record.draws.append((name, drawn))
+        owned = out if kind == "factory" else drawn
+        if kind == "fill":
+            owned = args[0]
+            self._storages.names[storage_key(owned)] = f"inputs.{name}"
+        self._storages.add(owned, f"inputs.{name}")
+        self._value_of[storage_key(owned)] = self._new_value(owned, f"inputs.{name}")
+        if kind == "dropout":
+            self._note(func, (*args, drawn), kwargs, out, [*tensors_of(args), drawn], [None, f"inputs.{name}"])
+        return out
+
+    def _note(
+        self, func: Any, args: Any, kwargs: Any, out: Any, given: list[Any], owners: Sequence[str | None]
+    ) -> None:
+        results = tensors_of(out)
+        if not results and not given:
+            return
+        written = written_tensors(func, args, kwargs)
+        mine = {storage_key(t) for t in given}
+        fresh = [t for t in results if storage_key(t) not in mine]
+        for t in fresh:
+            self._storages.add(t, "")
+            self.record.allocated += t.numel() * t.element_size()
+        base = str(func._overloadpacket).rpartition(".")[2]
+        seen = Seen(func, base, args, kwargs, given, written, results, fresh)
+        number = self._signature(seen, out)
+        if base.startswith(ALLOCATIONS):
+            return
+        self.record.operators[number]["count"] += 1
+        if not self.record.operators[number]["is_view"]:
+            self._launch(number, seen, owners)
+
+    def _signature(self, seen: Seen, out: Any) -> int:
+        key = seen.key()
+        if key not in self._signatures:
+            self._signatures[key] = len(self.record.operators)
+            self.record.operators.append({**signature(seen, out), "count": 0})
+        return self._signatures[key]
+
+    def _launch(self, number: int, seen: Seen, owners: Sequence[str | None]) -> None:
+        row = self.record.operators[number]
+        rows = list(zip(seen.given, owners, strict=True))
+        reads: list[int] = []
+        for n in seen.read_places():
+            tensor, owner = rows[n]
+            if owner is None:
+                self._capture(tensor)
+            reads.append(self._value(tensor))
+            self._touch(owner, tensor, row["piece_bytes"][n])
+        for t in seen.written:
+            if owner := self._storages.owner(t):
+                self.record.written.append(owner)
+        writes = [self._renewed(t) for t in (*seen.written, *seen.fresh)]
+        self.record.calls.append({"operator": number, "reads": reads, "writes": writes, "module": self.modules[-1]})
+
+    def _capture(self, tensor: Any) -> None:
+        self.record.captured.append(f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}")
+        self._storages.add(tensor, "")
+
+    def _value(self, tensor: Any) -> int:
+        key = storage_key(tensor)
+        if key not in self._value_of:
+            self._value_of[key] = self._new_value(tensor, "")
+        return self._value_of[key]
+
+    def _renewed(self, tensor: Any) -> int:
+        """The value that a write makes. Views of one base share its value."""
+        number = self._new_value(tensor, "")
+        self._value_of[storage_key(tensor)] = number
+        return number
+
+    def _new_value(self, tensor: Any, owner: str) -> int:
+        self.record.values.append({"nbytes": tensor.numel() * tensor.element_size(), "owner": owner})
+        return len(self.record.values) - 1
+
+    def _touch(self, owner: str | None, tensor: Any, size: int) -> None:
+        """Note that a piece of an input or of state was read."""
+        if owner and size:
+            piece = (tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+            self.record.touched.setdefault(owner, {})[piece] = size
 
 
-def tensors_of(value: Any) -> list[Any]:
-    import torch
-    from torch.utils import _pytree
-
-    return [v for v in _pytree.tree_leaves(value) if isinstance(v, torch.Tensor) and v.layout is torch.strided]
-
-
-def is_random(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this call draws random numbers. Attention and dropout carry the tag even when they are told not to."""
-    import torch
-
-    if torch.Tag.nondeterministic_seeded not in func.tags:
-        return False
-    for n, parameter in enumerate(func._schema.arguments):
-        if parameter.name in ("dropout_p", "p", "train", "training"):
-            value = args[n] if n < len(args) else kwargs.get(parameter.name, parameter.default_value)
-            if parameter.name != "p" and not value:
-                return False
-    return True
-
-
-def recorder(storages: Storages) -> tuple[Any, Record]:
-    """A TorchDispatchMode to enter around forward(), and the record that it fills."""
+def _mode(recorder: Recorder) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    record = Record()
-
-    class Recorder(TorchDispatchMode):
+    class Recording(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            known = {id(t): storages.owner(t) for t in tensors_of((args, kwargs))}
-            out = func(*args, **kwargs)
-            if func.namespace != "prim":
-                _note(record, storages, func, args, kwargs, out, known)
-            return out
+            return recorder.call(func, args, kwargs or {})
 
-    return Recorder(), record
+    return Recording()
 
 
-def _note(
-    record: Record, storages: Storages, func: Any, args: Any, kwargs: Any, out: Any, known: dict[int, str | None]
-) -> None:
-    name = str(func._overloadpacket)
-    base = name.rpartition(".")[2]
-    results = tensors_of(out)
-    if not results and not known:
-        return
-    if is_random(func, args, kwargs):
-        record.random.append(name)
-    writes = _written(func, args, kwargs)
-    reads = [t for t in tensors_of((args, kwargs)) if not (base in OVERWRITES and any(t is w for w in writes))]
-    arguments = {storage_key(t) for t in tensors_of((args, kwargs))}
-    view = not writes and bool(results) and all(storage_key(t) in arguments for t in results)
-    for t in results:
-        storages.add(t, "")
-    record.written += [o for w in writes if (o := storages.owner(w))]
-    if base.startswith(("empty", "new_empty", "lift_fresh")):
-        return
-    fresh = [t for t in results if storage_key(t) not in arguments]
-    traffic = (0, 0) if view else (_read_bytes(base, reads, results), sum(unique_bytes(t) for t in [*fresh, *writes]))
-    record.operators.append(
-        {
-            "name": name,
-            "kind": trace_kinds.kind(name),
-            "flops": 0.0 if view else flops(func, args, kwargs, out),
-            "bytes_read": traffic[0],
-            "bytes_written": traffic[1],
-            "is_view": view,
-        }
-    )
-    if not view:
-        _touch(record, storages, base, reads, results, known)
-
-
-def _written(func: Any, args: Any, kwargs: Any) -> list[Any]:
+def written_tensors(func: Any, args: Any, kwargs: Any) -> list[Any]:
+    """Arguments that the operator writes to, by its schema."""
     found: list[Any] = []
     for n, parameter in enumerate(func._schema.arguments):
         if parameter.is_write:
@@ -143,61 +218,20 @@ def _written(func: Any, args: Any, kwargs: Any) -> list[Any]:
     return found
 
 
-def _read_bytes(base: str, reads: list[Any], results: list[Any]) -> int:
-    sizes: dict[Any, int] = {_piece(t): unique_bytes(t) for t in reads}
-    if base in GATHERS and reads:
-        sizes[_piece(reads[0])] = min(unique_bytes(reads[0]), sum(unique_bytes(t) for t in results))
-    return sum(sizes.values())
+def follow_modules(model: Any, recorder: Recorder) -> list[dict[str, str]]:
+    """Let the recorder know which module runs; returns the TracedModule rows."""
+    rows: list[dict[str, str]] = []
+    for n, (path, module) in enumerate(model.named_modules()):
+        rows.append({"path": path, "type": type(module).__name__})
+        if n:
+            module.register_forward_pre_hook(partial(_enter, recorder, n))
+            module.register_forward_hook(partial(_leave, recorder), always_call=True)
+    return rows
 
 
-def _piece(tensor: Any) -> tuple[Any, ...]:
-    return (storage_key(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+def _enter(recorder: Recorder, number: int, *_: Any) -> None:
+    recorder.modules.append(number)
 
 
-def _touch(
-    record: Record, storages: Storages, base: str, reads: list[Any], results: list[Any], known: dict[int, str | None]
-) -> None:
-    for n, t in enumerate(reads):
-        owner = known.get(id(t))
-        size = unique_bytes(t)
-        if base in GATHERS and n == 0:
-            size = min(size, sum(unique_bytes(r) for r in results))
-        if owner:
-            touch(record, owner, t, size)
-        elif owner is None:
-            record.captured.append(f"{list(t.shape)} {str(t.dtype).removeprefix('torch.')}")
-            storages.add(t, "")
-
-
-def touch(record: Record, owner: str | None, tensor: Any, size: int | None = None) -> None:
-    """Note that a piece of an input or of state was read: by an operator, or as an output that is a view of it."""
-    if owner:
-        record.touched.setdefault(owner, {})[_piece(tensor)[1:]] = unique_bytes(tensor) if size is None else size
-
-
-def flops(func: Any, args: Any, kwargs: Any, out: Any) -> float:
-    """FLOPs of one call: torch's own formula where it has one, else points × operations per point."""
-    from torch.utils import flop_counter
-
-    counter: Any = flop_counter
-    packet = func._overloadpacket
-    name = str(packet)
-    if packet in counter.flop_registry:
-        return float(counter.flop_registry[packet](*args, **kwargs, out_val=out))
-    if trace_kinds.kind(name) == "attention":
-        shapes = [t.shape for t in tensors_of(args)[:3]]
-        if len(shapes) == 3 and all(len(s) == 4 for s in shapes):
-            return float(counter.sdpa_flop_count(*shapes))
-    return float(_points(name, args, kwargs, out)) * trace_kinds.cost(name)
-
-
-def _points(name: str, args: Any, kwargs: Any, out: Any) -> int:
-    everything: Iterable[Any] = [*tensors_of((args, kwargs)), *tensors_of(out)]
-    points = max((t.numel() for t in everything), default=0)
-    base = name.rpartition(".")[2]
-    if base in ("mv", "addmv", "dot", "vdot"):
-        return 2 * points
-    if "_pool" in base and not base.startswith(("_adaptive", "adaptive")) and len(args) > 1:
-        window = math.prod(args[1]) if isinstance(args[1], list | tuple) else int(args[1])
-        return window * tensors_of(out)[0].numel()
-    return points
+def _leave(recorder: Recorder, *_: Any) -> None:
+    recorder.modules.pop()

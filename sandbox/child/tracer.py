@@ -15,9 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hiera_mcp.sandbox.child import host_rates, trace_notes, trace_probe, trace_values
-from hiera_mcp.sandbox.child.trace_forward import Observation, StateTensor, observe
+from hiera_mcp.sandbox.child import host_rates, trace_flow, trace_notes, trace_probe, trace_state, trace_values
+from hiera_mcp.sandbox.child.trace_forward import Observation, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
+from hiera_mcp.sandbox.child.trace_state import StateTensor
 
 TORCH = (
     "Install torch into the Python environment of hiera_mcp (`pip install torch`): references are run with it, in a box "
@@ -58,37 +59,35 @@ def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:
     path.write_text(request["source"], encoding="utf-8")
     precision, limit = str(request["precision"]), int(request["probe_bytes"])
     seen = observe(path, precision, limit)
-    inputs, scalars = trace_values.split_arguments(seen.names, seen.args)
     result: dict[str, Any] = {
-        "inputs": inputs,
-        "scalars": scalars,
-        "forward_order": seen.names,
-        "outputs": [trace_values.spec(n, t, f"Output `{n}` of forward()") for n, t in seen.outputs],
-        "parameters": [_parameter(s) for s in seen.state if _belongs(s, seen)],
-        "operators": seen.record.operators,
+        **interface(seen),
+        "parameters": [trace_state.row(s) for s in seen.state if _belongs(s, seen)],
+        **trace_flow.flow(seen.record),
+        "modules": seen.modules,
         "touched_bytes": _touched(seen),
     }
     return result | _measured(path, result, request, seen)
+
+
+def interface(seen: Observation) -> dict[str, Any]:
+    """Inputs, scalars and outputs. Random draws of forward() are further inputs."""
+    inputs, scalars = trace_values.split_arguments(seen.names, seen.args)
+    taken = {*seen.names, *(n for n, _ in seen.outputs)}
+    draws = [(trace_values.unique(n, taken), t) for n, t in seen.record.draws]
+    inputs += [trace_values.spec(n, t, f"Random draw `{n}` of forward()") for n, t in draws]
+    return {
+        "inputs": inputs,
+        "scalars": scalars,
+        "forward_order": seen.names,
+        "draws": [n for n, _ in draws],
+        "outputs": [trace_values.spec(n, t, f"Output `{n}` of forward()") for n, t in seen.outputs],
+    }
 
 
 def _belongs(item: StateTensor, seen: Observation) -> bool:
     """Parameters and registered buffers always; a plain attribute only when forward() reads it."""
     registered = item.path.rpartition(".")[2] not in vars(item.module)
     return registered or f"state.{item.path}" in seen.record.touched
-
-
-def _parameter(item: StateTensor) -> dict[str, Any]:
-    what = "Buffer" if item.buffer else "Parameter"
-    row = trace_values.spec("x", item.tensor, f"{what} `{item.path}`")
-    return {
-        "path": item.path,
-        "shape": row["shape"],
-        "dtype": row["dtype"],
-        "buffer": item.buffer,
-        "module_path": item.module_path,
-        "module_type": type(item.module).__name__,
-        "module_repr": " ".join(repr(item.module).split())[:200],
-    }
 
 
 def _touched(seen: Observation) -> dict[str, int]:
@@ -100,6 +99,7 @@ def _touched(seen: Observation) -> dict[str, int]:
 
     tensors = {f"state.{s.path}": s.tensor for s in seen.state}
     tensors |= {f"inputs.{n}": a for n, a in zip(seen.names, seen.args, strict=True) if isinstance(a, torch.Tensor)}
+    tensors |= {f"inputs.{n}": t for n, t in seen.record.draws}
     touched = {owner: min(sum(seen.record.touched.get(owner, {}).values()), _bytes(t)) for owner, t in tensors.items()}
     return {owner: size for owner, size in touched.items() if size or seen.stage != "real"}
 

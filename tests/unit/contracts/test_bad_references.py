@@ -57,7 +57,10 @@ BODIES = {
     "an input of an unsupported type": ({"inputs": "[torch.zeros(3, dtype=torch.uint16)]"}, ["uint16", "int32"]),
     "an input that is a list": ({"inputs": "[[1, 2]]"}, ["`x`", "a list", "get_init_inputs()"]),
     "an infinite scalar": ({"args": "x, s", "inputs": "[torch.rand(3), float('inf')]"}, ["`s`", "is inf"]),
-    "random numbers in forward": ({"forward": "return x + torch.randn_like(x)"}, ["random", "aten.randn_like"]),
+    "random numbers that depend on values": (
+        {"forward": "return torch.multinomial(x, 2)"},
+        ["aten.multinomial", "depend on the values", "in get_inputs()"],
+    ),
     "a reference that wants a GPU": ({"forward": "return x.to('cuda')"}, ["without .cuda()", "the judge moves it"]),
     "types that only fake tensors put up with": (
         {"init": "self.f = nn.Linear(8, 4)", "forward": "return self.f(x.half())"},
