@@ -76,7 +76,7 @@ class _Draws:
         else:
             mask = call()[1]
             self.taken.append(mask.to(args[0].dtype))
-            result = _dropped(args, self.taken[-1])
+            result = dropped(args, self.taken[-1])
         self.used += 1
         return result
 
@@ -89,7 +89,7 @@ class _Draws:
         if kind == "fill":
             return args[0].copy_(_fitting(value, args[0]))
         if kind == "dropout":
-            return _dropped(args, _fitting(value, args[0]))
+            return dropped(args, _fitting(value, args[0]))
         return _fitting(value, call())
 
 
@@ -134,7 +134,7 @@ def _fitting(value: Any, place: Any) -> Any:
     return value.to(place.device)
 
 
-def _dropped(args: Sequence[Any], mask: Any) -> tuple[Any, Any]:
+def dropped(args: Sequence[Any], mask: Any) -> tuple[Any, Any]:
     """What native_dropout(input, p, train) returns for a mask of zeros and ones."""
     x, p = args[0], float(args[1])
-    return x * mask.to(x.dtype) / (1.0 - p if p < 1.0 else 1.0), mask.bool()
+    return x * mask.to(x.dtype) / (1.0 - p if p < 1.0 else 1.0), mask != 0

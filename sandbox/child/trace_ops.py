@@ -77,6 +77,7 @@ class Recorder:
         self._draw_dtype = draw_dtype
         self._signatures: dict[Any, int] = {}
         self._value_of: dict[int, int] = {}
+        self._drawn: set[str] = set()
         for owner, tensor in owners:
             self._storages.add(tensor, owner)
             if storage_key(tensor) not in self._value_of:
@@ -113,18 +114,23 @@ class Recorder:
             raise Refused(f"In forward(), {e}: they cannot be given to a candidate.", todo) from e
         with random_draws.recording(self._draw_dtype) as draws:
             out = draws.take(lambda: func(*args, **kwargs), kind, args)
-        name = f"draw{len(self.record.draws)}"
         drawn = draws.taken[0]
+        whole = kind == "factory" or (kind == "fill" and _covers(args[0]))
+        self._own_draw((out if kind == "factory" else args[0]) if whole else drawn, drawn)
+        if whole:
+            return out
+        with self.mode:  # what is done with the draw is work of the reference
+            return args[0].copy_(drawn) if kind == "fill" else random_draws.dropped(args, drawn)
+
+    def _own_draw(self, memory: Any, drawn: Any) -> None:
+        """From now on `memory` holds the next draw."""
+        name = f"draw{len(self.record.draws)}"
+        owner = f"inputs.{name}"
         self.record.draws.append((name, drawn))
-        owned = out if kind == "factory" else drawn
-        if kind == "fill":
-            owned = args[0]
-            self._storages.names[storage_key(owned)] = f"inputs.{name}"
-        self._storages.add(owned, f"inputs.{name}")
-        self._value_of[storage_key(owned)] = self._new_value(owned, f"inputs.{name}")
-        if kind == "dropout":
-            self._note(func, (*args, drawn), kwargs, out, [*tensors_of(args), drawn], [None, f"inputs.{name}"])
-        return out
+        self._storages.add(memory, owner)
+        self._storages.names[storage_key(memory)] = owner
+        self._drawn.add(owner)
+        self._value_of[storage_key(memory)] = self._new_value(memory, owner)
 
     def _note(
         self, func: Any, args: Any, kwargs: Any, out: Any, given: list[Any], owners: Sequence[str | None]
@@ -165,7 +171,7 @@ class Recorder:
             reads.append(self._value(tensor))
             self._touch(owner, tensor, row["piece_bytes"][n])
         for t in seen.written:
-            if owner := self._storages.owner(t):
+            if (owner := self._storages.owner(t)) and owner not in self._drawn:  # a draw is made anew in each call
                 self.record.written.append(owner)
         writes = [self._renewed(t) for t in (*seen.written, *seen.fresh)]
         self.record.calls.append({"operator": number, "reads": reads, "writes": writes, "module": self.modules[-1]})
@@ -205,6 +211,11 @@ def _mode(recorder: Recorder) -> Any:
             return recorder.call(func, args, kwargs or {})
 
     return Recording()
+
+
+def _covers(tensor: Any) -> bool:
+    """Whether it is all of its memory."""
+    return tensor.numel() * tensor.element_size() >= tensor.untyped_storage().nbytes()
 
 
 def written_tensors(func: Any, args: Any, kwargs: Any) -> list[Any]:

@@ -174,7 +174,7 @@ def test_a_recurrent_layer_is_seen_as_its_matrix_products(trace: Tracer, task_te
             forward="return self.r(x)[0]",
         )
     )
-    products = sum(o.flops for o in traced.operators if o.kind == "gemm")
+    products = sum(o.count * o.flops for o in traced.operators if o.kind == "gemm")
     assert products == 2 * 5 * 2 * 4 * 16 * (8 + 16)
 
 
@@ -194,3 +194,59 @@ def test_a_parameter_that_numpy_may_read_is_not_called_unread(contract_of: Contr
     contract = contract_of(task_text(init=init, forward="return torch.from_numpy(x.numpy() * self.w.numpy())"))
     assert contract.parameters[0].constraints == ()
     assert any(n.startswith("data-dependent:") for n in contract.notes)
+
+
+def test_equal_calls_are_one_operator_with_a_count_and_figures_of_one_call(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(forward="for _ in range(50): x = torch.relu(x)\n        return x + x.t().t()"))
+    relu, *_ = traced.operators
+    assert (relu.name, relu.count, relu.flops, relu.bytes_read) == ("aten.relu", 50, 32, 128)
+    launched = sum(o.count for o in traced.operators if not o.is_view)
+    assert len(traced.calls) == launched == 51
+    assert {o.name for o in traced.operators if o.is_view} == {"aten.t"}
+
+
+def test_calls_are_joined_by_values_and_views_are_looked_through(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(init="self.f = nn.Linear(8, 6, bias=False)", forward="return torch.relu(self.f(x)).t()"))
+    product, relu = traced.calls
+    assert {traced.values[n].owner for n in product.reads} == {"inputs.x", "state.f.weight"}
+    assert relu.reads == product.writes
+    assert (traced.values[relu.writes[0]].owner, traced.values[relu.writes[0]].nbytes) == ("outputs.out", 4 * 6 * 4)
+    assert [traced.modules[c.module].type for c in traced.calls] == ["Linear", "Model"]
+    weight = traced.operators[product.operator].arguments[1]
+    assert (weight.name, weight.shape, weight.strides, weight.dtype) == ("mat2", (8, 6), (1, 8), "float32")
+    assert traced.operators[product.operator].reduced == 8
+
+
+def test_an_in_place_write_makes_a_new_value_of_the_same_memory(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(forward="y = x + 1; z = y[0]; z.mul_(2); return y * 3"))
+    add, double, triple = traced.calls
+    assert double.reads == add.writes
+    assert double.writes != add.writes
+    assert triple.reads == double.writes
+
+
+def test_parameters_know_their_module_s_settings_strides_and_aliases(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.c = nn.Conv1d(4, 8, 3, groups=2); self.d = nn.Conv1d(4, 8, 3, groups=2); self.d.weight = self.c.weight"
+    traced = trace(task_text(init=init, inputs="[torch.rand(2, 4, 9)]", forward="return self.c(x) + self.d(x)"))
+    weight = next(p for p in traced.parameters if p.path == "c.weight")
+    assert weight.aliases == ("d.weight",)
+    assert (weight.settings["groups"], weight.settings["kernel_size"], weight.strides) == (2, [3], ())
+    assert "training" not in weight.settings
+    assert traced.operators[0].reduced == 4 // 2 * 3
+
+
+def test_a_fill_of_a_part_is_a_draw_that_is_copied_into_it(trace: Tracer, task_text: TaskText) -> None:
+    traced = trace(task_text(forward="y = x.clone(); y[0].uniform_(); return y"))
+    assert traced.draws == ("draw0",)
+    assert {t.name: t.shape for t in traced.inputs} == {"x": (4, 8), "draw0": (8,)}
+    clone, copy = traced.calls
+    assert traced.operators[copy.operator].name == "aten.copy_"
+    assert [traced.values[n].owner for n in copy.reads] == [traced.values[clone.writes[0]].owner, "inputs.draw0"]
+    assert traced.values[copy.writes[0]].owner == "outputs.out"
+
+
+def test_dropout_in_eval_mode_is_a_draw_and_no_write_to_an_input(trace: Tracer, task_text: TaskText) -> None:
+    for forward in ("return F.dropout(x, 0.5, True)", "return torch.native_dropout(x, 0.5, True)[0]"):
+        traced = trace(task_text(forward=forward), precision="bfloat16")
+        assert [(t.name, t.shape, t.dtype) for t in traced.inputs][1] == ("draw0", (4, 8), "bfloat16")
+        assert not any(n.startswith(("in place:", "captured:")) for n in traced.notes)
