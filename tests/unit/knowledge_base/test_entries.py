@@ -221,3 +221,10 @@ def test_no_two_entries_have_the_same_title() -> None:
 def test_there_is_an_entry_for_what_the_tasks_of_kernelbench_are_made_of(word: str) -> None:
     found = BASE.search(word, limit=5)
     assert any(word.lower() in entry_text(entry).lower() or word in entry.keywords for entry in found)
+
+
+def test_the_example_of_the_documentation_is_a_valid_entry() -> None:
+    page = (FOLDERS.parents[1] / "docs" / "knowledge.md").read_text()
+    entry = parse_entry(page.partition("```markdown\n")[2].partition("```\n")[0], "docs/knowledge.md")
+    assert entry.id == "rows-per-warp"
+    assert set(entry.model_fields_set) >= set(Entry.model_fields) - {"overrides"}, "it shows every field"
