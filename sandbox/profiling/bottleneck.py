@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.profile import Bottleneck, Launch, Roofline
 from hiera_mcp.sandbox.profiling.call_signs import gaps
-from hiera_mcp.sandbox.profiling.facts import HIGH, TaskFacts, moved
+from hiera_mcp.sandbox.profiling.facts import HIGH, TaskFacts
 
 MOSTLY_GAPS = 0.5
 """From this share of a call's time outside its kernels on, launching bounds it."""
@@ -37,12 +37,11 @@ def of_kernel(launch: Launch) -> Bottleneck:
     return "memory" if memory >= sm else "compute"
 
 
-def roofline(contract: Contract, seconds: float | None, launches: Sequence[Launch]) -> Roofline | None:
+def roofline(contract: Contract, seconds: float | None, moved_bytes: float | None) -> Roofline | None:
     """Where the candidate stands; None when there is no time, or the task has no arithmetic that is counted."""
     floor, features = contract.floor, contract.features
     if not seconds or features.compulsory_bytes <= 0 or features.flops <= 0 or floor.seconds <= 0:
         return None
-    through = moved(launches)
     return Roofline(
         seconds=seconds,
         floor_seconds=floor.seconds,
@@ -52,6 +51,6 @@ def roofline(contract: Contract, seconds: float | None, launches: Sequence[Launc
         achieved_flops=features.flops / seconds,
         bandwidth=floor.bandwidth,
         peak_flops=floor.peak_flops,
-        moved_bytes=through,
-        moved_reason="" if through is not None else "hardware counters of DRAM were not read",
+        moved_bytes=moved_bytes,
+        moved_reason="" if moved_bytes is not None else "DRAM's counters of all launches were not read",
     )

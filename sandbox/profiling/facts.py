@@ -24,7 +24,9 @@ class TaskFacts:
     """Measured time of a call, else the sum of its launches."""
     compulsory_bytes: float
     moved_bytes: float | None
-    """Through DRAM, by the counters of all launches; null when one of them does not tell."""
+    """Through DRAM, by the counters of all launches; null when one of them does not tell, or was not profiled."""
+    complete: bool
+    """Whether all launches of the call were profiled."""
     contraction_share: float
     tensor_core_legal: bool
     tensor_core_reason: str
@@ -77,17 +79,23 @@ class Facts:
         return self.below("sm_pct", HIGH) and self.below("memory_pct", HIGH) and self.below("issue_active", LOW_ISSUE)
 
 
-def task_facts(contract: Contract, timing: Timing | None, launches: Sequence[Launch]) -> TaskFacts:
-    """The task's side. The floor is the contract's, or what a plain copy takes on this device where that is more."""
+def task_facts(contract: Contract, timing: Timing | None, launches: Sequence[Launch], most: int) -> TaskFacts:
+    """The task's side. The floor is the contract's, or what a plain copy takes on this device where that is more.
+
+    Args:
+        most: launches of a call that are profiled at most.
+    """
     features = contract.features
     kernels = sum(launch.seconds or 0.0 for launch in launches)
     copy = timing.clocks.floor if timing is not None else 0.0
+    complete = len(launches) < most
     return TaskFacts(
         floor_seconds=max(contract.floor.seconds, copy),
         floor_is_the_contracts=contract.floor.seconds >= copy,
-        seconds=timing.candidate.median if timing is not None else kernels or None,
+        seconds=timing.candidate.median if timing is not None else (kernels or None) if complete else None,
         compulsory_bytes=features.compulsory_bytes,
-        moved_bytes=moved(launches),
+        moved_bytes=moved(launches) if complete else None,
+        complete=complete,
         contraction_share=sum(o.share for o in features.operators if o.kind in CONTRACTIONS),
         tensor_core_legal=features.tensor_core_legal,
         tensor_core_reason=features.tensor_core_reason,

@@ -8,6 +8,7 @@ from hiera_mcp.model.work import ProfileRequest
 from hiera_mcp.sandbox.profiling.bottleneck import bottleneck, roofline
 from hiera_mcp.sandbox.profiling.directions import directions, finished
 from hiera_mcp.sandbox.profiling.facts import TaskFacts, task_facts
+from hiera_mcp.sandbox.profiling.nsight import MOST_LAUNCHES
 from hiera_mcp.sandbox.profiling.pictures import seconds
 from hiera_mcp.sandbox.profiling.rules import overrule
 
@@ -39,9 +40,9 @@ def judged(profile: Profile, request: ProfileRequest, launches: Sequence[Launch]
     """The profile with all that follows from the counters; with none, only its place under the roofs is added."""
     timing = request.timing
     if not launches:
-        place = roofline(request.contract, None if timing is None else timing.candidate.median, ())
+        place = roofline(request.contract, None if timing is None else timing.candidate.median, None)
         return profile.model_copy(update={"roofline": place})
-    task = task_facts(request.contract, timing, launches)
+    task = task_facts(request.contract, timing, launches, MOST_LAUNCHES)
     stop = finished(launches, task)
     found = directions(launches, task)
     bound = bottleneck(launches, task)
@@ -51,7 +52,7 @@ def judged(profile: Profile, request: ProfileRequest, launches: Sequence[Launch]
             "summary": " ".join(_summary(bound, launches, task, found, timing, stop)),
             "metrics": (*profile.metrics, *flat(launches)),
             "launches": tuple(overrule(launch, task, stop) for launch in launches),
-            "roofline": roofline(request.contract, task.seconds, launches),
+            "roofline": roofline(request.contract, task.seconds, task.moved_bytes),
             "directions": found,
         }
     )

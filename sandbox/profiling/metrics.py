@@ -1,7 +1,7 @@
 """What is asked of Nsight Compute, and under which names we keep it: sections, counters, stall reasons.
 
 Names are valid on sm_80, sm_90 and sm_100 unless marked (CUPTI 13.0 metric database); those of `launch__`,
-`sm__maximum_`, `memory_` and `sass__` ncu computes itself.
+`sm__maximum_`, `memory_`, `sass__` and `device__` ncu adds itself.
 """
 
 SECTIONS = (
@@ -36,6 +36,7 @@ METRICS: dict[str, str] = {
     "l2_writes": "lts__t_sectors_op_write.sum",
     "l2_atomics": "lts__t_sectors_op_atom.sum",
     "l2_reductions": "lts__t_sectors_op_red.sum",
+    "l2_bytes": "device__attribute_l2_cache_size",
     "l1_pct": f"l1tex__throughput.{_ACTIVE}",
     "l1_data_pct": f"l1tex__data_pipe_lsu_wavefronts.{_ELAPSED}",
     "l1_hit": "l1tex__t_sector_hit_rate.pct",
@@ -99,7 +100,7 @@ METRICS: dict[str, str] = {
 }
 """Our name → ncu's."""
 
-_COMPUTED = ("launch__", "sm__maximum_", "memory_", "sass__")
+_COMPUTED = ("launch__", "sm__maximum_", "memory_", "sass__", "device__")
 
 COLLECTED = tuple(name for name in METRICS.values() if not name.startswith(_COMPUTED))
 """What has to be asked for by name; much of it is in the sections as well, which costs nothing."""

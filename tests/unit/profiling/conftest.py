@@ -61,6 +61,7 @@ def task() -> Callable[..., TaskFacts]:
             "seconds": 1e-3,
             "compulsory_bytes": 1000.0,
             "moved_bytes": 1000.0,
+            "complete": True,
             "contraction_share": 0.0,
             "tensor_core_legal": False,
             "tensor_core_reason": "no contraction",

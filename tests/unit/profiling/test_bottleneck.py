@@ -7,7 +7,7 @@ import pytest
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.profile import Launch
 from hiera_mcp.sandbox.profiling.bottleneck import bottleneck, roofline
-from hiera_mcp.sandbox.profiling.facts import TaskFacts
+from hiera_mcp.sandbox.profiling.facts import TaskFacts, moved, task_facts
 
 Launches = Callable[..., Launch]
 Tasks = Callable[..., TaskFacts]
@@ -33,12 +33,20 @@ def test_a_call_that_is_mostly_gaps_or_of_tiny_kernels_is_bound_by_launches(laun
     assert bottleneck([launch(seconds=2e-6)], task(seconds=None)) == "launch"
 
 
+def test_a_call_of_which_only_the_first_launches_were_profiled_is_not_judged_by_their_sum(
+    contract: Contract, launch: Launches
+) -> None:
+    facts = task_facts(contract, None, [launch(), launch()], most=2)
+    assert (facts.complete, facts.seconds, facts.moved_bytes) == (False, None, None)
+    assert bottleneck([launch(seconds=1e-5, memory_pct=90)] * 2, facts) == "memory"
+
+
 def test_without_launches_nothing_is_known(task: Tasks) -> None:
     assert bottleneck([], task()) == "unknown"
 
 
 def test_the_place_under_the_roofs_comes_from_the_contract_and_the_time(contract: Contract, launch: Launches) -> None:
-    place = roofline(contract, 2e-3, [launch(dram_read=3e9, dram_write=1e9)])
+    place = roofline(contract, 2e-3, moved([launch(dram_read=3e9, dram_write=1e9)]))
     assert place is not None
     assert place.intensity == contract.features.flops / contract.features.compulsory_bytes
     assert place.achieved_flops * 2e-3 == pytest.approx(contract.features.flops)
@@ -47,6 +55,6 @@ def test_the_place_under_the_roofs_comes_from_the_contract_and_the_time(contract
 
 
 def test_bytes_that_were_not_counted_are_null_with_a_reason(contract: Contract, launch: Launches) -> None:
-    place = roofline(contract, 2e-3, [launch(dram_read=None)])
+    place = roofline(contract, 2e-3, moved([launch(dram_read=None)]))
     assert place is not None and place.moved_bytes is None and "not read" in place.moved_reason
-    assert roofline(contract, None, []) is None
+    assert roofline(contract, None, None) is None

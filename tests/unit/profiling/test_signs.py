@@ -91,6 +91,12 @@ def test_redundant_bytes_ask_for_fusion_but_not_when_half_used_sectors_are_the_c
     assert next(d for d in directions([scattered], twice) if d.direction is REU).score == 0
 
 
+def test_an_excess_that_l2_could_hold_is_a_weak_sign(launch: Launches, task: Tasks) -> None:
+    pair = [launch(dram_pct=85.0, share=0.5, l2_bytes=6e7) for _ in range(2)]
+    reuse = next(d for d in directions(pair, task(moved_bytes=2000.0)) if d.direction is REU)
+    assert reuse.score == 2 and "L2 could hold" in reuse.signs_for[0]
+
+
 def test_at_the_floor_every_direction_is_0_whatever_else_is_seen(launch: Launches, task: Tasks) -> None:
     found = directions([launch(threads_per_instruction=3.0)], task(seconds=5.5e-4))
     assert {d.score for d in found} == {0}
