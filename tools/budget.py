@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-LONGEST_LINE = 160
+LONGEST_LINE = 150
 """Tokens; what is longer loses its end, and says so."""
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|.", re.DOTALL)
 _LINE_OVERHEAD = 4
@@ -41,7 +41,7 @@ def clipped(text: str, where: str, most: int = LONGEST_LINE) -> str:
     text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     kept = min(len(text), 8 * most)  # no text of so many tokens is longer but blanks
     while line_tokens(shortened := _shortened(text, kept, where)) > most and kept:
-        kept = kept * 3 // 4
+        kept = kept * 9 // 10
     return shortened
 
 

@@ -83,7 +83,7 @@ def _group_line(group: Sequence[Parameter], where: str) -> str:
         patterns.setdefault(_NUMBER.sub("*", p.path), []).append(p)
     named = [_pattern(pattern, of) for pattern, of in patterns.items()]
     rest = f" and {len(named) - MOST_PATTERNS} more patterns ({where})" if len(named) > MOST_PATTERNS else ""
-    return f"{', '.join(named[:MOST_PATTERNS])}{rest}: {first.dtype} {meaning}"
+    return f"{first.dtype} {meaning}. Of: {', '.join(named[:MOST_PATTERNS])}{rest}"
 
 
 def _pattern(pattern: str, of: Sequence[Parameter]) -> str:
