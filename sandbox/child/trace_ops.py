@@ -116,6 +116,8 @@ class Recorder:
             out = draws.take(lambda: func(*args, **kwargs), kind, args)
         drawn = draws.taken[0]
         whole = kind == "factory" or (kind == "fill" and _covers(args[0]))
+        if whole and kind == "fill":
+            self._write(args[0])
         self._own_draw((out if kind == "factory" else args[0]) if whole else drawn, drawn)
         if whole:
             return out
@@ -171,10 +173,14 @@ class Recorder:
             reads.append(self._value(tensor))
             self._touch(owner, tensor, row["piece_bytes"][n])
         for t in seen.written:
-            if (owner := self._storages.owner(t)) and owner not in self._drawn:  # a draw is made anew in each call
-                self.record.written.append(owner)
+            self._write(t)
         writes = [self._renewed(t) for t in (*seen.written, *seen.fresh)]
         self.record.calls.append({"operator": number, "reads": reads, "writes": writes, "module": self.modules[-1]})
+
+    def _write(self, tensor: Any) -> None:
+        """Note a write to an input or to state. A draw is made anew in each call, so it may be written to."""
+        if (owner := self._storages.owner(tensor)) and owner not in self._drawn:
+            self.record.written.append(owner)
 
     def _capture(self, tensor: Any) -> None:
         self.record.captured.append(f"{list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}")

@@ -250,3 +250,10 @@ def test_dropout_in_eval_mode_is_a_draw_and_no_write_to_an_input(trace: Tracer, 
         traced = trace(task_text(forward=forward), precision="bfloat16")
         assert [(t.name, t.shape, t.dtype) for t in traced.inputs][1] == ("draw0", (4, 8), "bfloat16")
         assert not any(n.startswith(("in place:", "captured:")) for n in traced.notes)
+
+
+def test_a_buffer_that_forward_fills_with_random_numbers_is_updated(trace: Tracer, task_text: TaskText) -> None:
+    init = "self.register_buffer('noise', torch.zeros(8))"
+    traced = trace(task_text(init=init, forward="self.noise.normal_(); return x + self.noise"))
+    assert traced.draws == ("draw0",)
+    assert any(n.startswith("updates:") and "noise" in n for n in traced.notes)
