@@ -1,7 +1,7 @@
 """All errors of the project, one root.
 
 HieraError
-├── TaskError              the reference cannot become a contract; says what to change in it
+├── TaskError              the reference cannot become a contract, or lets no candidate be judged; says what to change in it
 ├── RequestError           what the caller asked for does not exist or is not legal; says the valid values
 │   ├── NotFoundError      no such contract, run, candidate, job or artifact
 │   └── GateError          a gate of the planner forbids the choice

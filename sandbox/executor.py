@@ -27,7 +27,8 @@ class Executor(Protocol):
     """Runs work on some host. Every method may be cancelled; nothing of the work is left running then.
 
     Raises:
-        TaskError: the reference is at fault (`trace` only).
+        TaskError: the reference is at fault (`trace`), or a trivial answer passes on it, whatever the inputs, so that no
+            candidate can be judged (`evaluate`).
         SandboxError: the host or a process of ours failed. Never raised for a candidate that fails.
     """
 

@@ -80,7 +80,8 @@ class Margin(Model):
     reference_error: float | None
     """The same figure for the reference's own result in the contract's precision; null without an oracle."""
     trivial: dict[str, float] = Field(default_factory=dict)
-    """The same figure for outputs that did no work: zeros, constant, input_echo, other_inputs. Above 1: would be caught."""
+    """The same figure for outputs that did no work: zeros, constant, constant_along (one value along a dimension),
+    input_echo, other_inputs; the greatest of all trials. Told from the right output from 2 on."""
 
 
 class Verification(Model):
