@@ -75,14 +75,14 @@ def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, .
     )
 
 
-def profiler(runner: BoxSpec, ncu: Path) -> BoxSpec:
+def profiler(runner: BoxSpec, ncu: Path, major: int | None = None) -> BoxSpec:
     """The same runner as a child of Nsight Compute, which leaves its report in /box.
 
     Its lock file and its sockets lie in the box's own /tmp; the device's lock keeps runs apart.
     """
     return replace(
         runner,
-        argv=nsight.record_command(ncu, runner.argv, f"{BOX}/{NCU_REPORT}", f"{BOX}/{NCU_LOG}"),
+        argv=nsight.record_command(ncu, runner.argv, f"{BOX}/{NCU_REPORT}", f"{BOX}/{NCU_LOG}", major),
         writable=True,
         binds=(*runner.binds, *nsight.binds(ncu)),
         profiler=True,

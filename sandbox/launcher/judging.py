@@ -14,6 +14,7 @@ from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.space import MODEL_FILE
 from hiera_mcp.model.work import EvaluateRequest, JudgeReport, ProfileRequest
 from hiera_mcp.sandbox.compilers.build import Built
+from hiera_mcp.sandbox.devices import gpu_named
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.box import Bind, BoxSpec, Outcome
@@ -79,7 +80,10 @@ class Job:
     def spec(self, folder: Path, fd: int) -> BoxSpec:
         """The runner's box around `folder`, which holds the built candidate; `fd` is its channel to the judge."""
         runner = boxes.runner(folder, fd, self.device, self.request.limits, self.binds)
-        return boxes.profiler(runner, self.ncu) if self.ncu else runner
+        if self.ncu is None:
+            return runner
+        gpu = gpu_named(self.device)
+        return boxes.profiler(runner, self.ncu, gpu.compute_capability[0] if gpu else None)
 
     @property
     def slowdown(self) -> int:

@@ -4,6 +4,8 @@ Names are valid on sm_80, sm_90 and sm_100 unless marked (CUPTI 13.0 metric data
 `sm__maximum_`, `memory_`, `sass__` and `device__` ncu adds itself.
 """
 
+from collections.abc import Callable
+
 SECTIONS = (
     "SpeedOfLight",
     "SpeedOfLight_RooflineChart",
@@ -102,8 +104,19 @@ METRICS: dict[str, str] = {
 
 _COMPUTED = ("launch__", "sm__maximum_", "memory_", "sass__", "device__")
 
-COLLECTED = tuple(name for name in METRICS.values() if not name.startswith(_COMPUTED))
-"""What has to be asked for by name; much of it is in the sections as well, which costs nothing."""
+ONLY_ON: dict[str, Callable[[int], bool]] = {
+    "tma_loads": lambda major: major >= 9,
+    "wgmma_pct": lambda major: major == 9,
+}
+"""Our name → the generations that have it, by the major number of the compute capability."""
+
+
+def collected(major: int | None) -> tuple[str, ...]:
+    """What has to be asked for by name on a GPU of this generation; much of it is in the sections too, which costs
+    nothing. None: the generation is not known, so all that every one has."""
+    here = (name for name in METRICS if name not in ONLY_ON or (major is not None and ONLY_ON[name](major)))
+    return tuple(METRICS[name] for name in here if not METRICS[name].startswith(_COMPUTED))
+
 
 STALL_PREFIX, STALL_SUFFIX = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 """Around the reason, in the names of the section WarpStateStats; its variants `…_not_issued` are other metrics."""

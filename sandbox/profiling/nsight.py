@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from hiera_mcp.sandbox.isolation.box import Bind
-from hiera_mcp.sandbox.profiling.metrics import COLLECTED, SECTIONS
+from hiera_mcp.sandbox.profiling.metrics import SECTIONS, collected
 
 MOST_LAUNCHES = 16
 """Launches of one call that are profiled; each is repeated once per group of counters."""
@@ -55,19 +55,20 @@ def binds(ncu: Path) -> tuple[Bind, ...]:
     return tuple(Bind(folder, str(folder)) for folder in folders if not folder.is_relative_to("/usr"))
 
 
-def record_command(ncu: Path, target: Sequence[str], report: str, log: str) -> tuple[str, ...]:
+def record_command(ncu: Path, target: Sequence[str], report: str, log: str, major: int | None) -> tuple[str, ...]:
     """The command line that profiles what `target` launches between its cuProfilerStart and cuProfilerStop.
 
     Args:
         target: the runner's command line.
         report: file for the report, with its suffix .ncu-rep.
         log: file for ncu's own output, so that the target's does not mix with it.
+        major: of the GPU's compute capability: a counter that it has not would be an error.
     """
     return (
         str(ncu),
         *("-o", report, "-f", "--log-file", log),
         *(part for section in SECTIONS for part in ("--section", section)),
-        *("--metrics", ",".join(COLLECTED)),
+        *("--metrics", ",".join(collected(major))),
         *("--clock-control", "none", "--cache-control", "all", "--target-processes", "all"),
         *("--profile-from-start", "off", "--launch-count", str(MOST_LAUNCHES)),
         *target,

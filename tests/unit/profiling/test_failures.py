@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.sandbox.profiling.failures import failure
+from hiera_mcp.sandbox.profiling.metrics import METRICS, collected
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_every_log_without_a_report_gets_a_status_and_a_sentence(log: str) -> No
 
 
 def test_the_command_line_runs_the_target_last_and_leaves_the_clocks_alone() -> None:
-    line = nsight.record_command(Path("/opt/ncu"), ("python", "runner.py"), "/box/r.ncu-rep", "/box/ncu.log")
+    line = nsight.record_command(Path("/opt/ncu"), ("python", "runner.py"), "/box/r.ncu-rep", "/box/ncu.log", 9)
     assert line[0] == "/opt/ncu" and line[-2:] == ("python", "runner.py")
     pairs = set(itertools.pairwise(line))
     assert {
@@ -45,6 +46,13 @@ def test_the_command_line_runs_the_target_last_and_leaves_the_clocks_alone() -> 
         ("--section", "SourceCounters"),
     } <= pairs
     assert "gpu__time_duration.sum" in line[line.index("--metrics") + 1]
+
+
+@pytest.mark.parametrize(("major", "tma", "wgmma"), [(8, False, False), (9, True, True), (10, True, False)])
+def test_a_gpu_is_asked_only_for_counters_that_its_generation_has(major: int, tma: bool, wgmma: bool) -> None:
+    asked = collected(major)
+    assert [METRICS[name] in asked for name in ("tma_loads", "wgmma_pct")] == [tma, wgmma]
+    assert set(collected(None)) <= set(asked)
 
 
 def test_the_reader_beside_ncu_comes_first_and_its_folder_tells_the_version(tmp_path: Path) -> None:
