@@ -8,7 +8,7 @@ from html import escape
 from hiera_mcp.model.profile import Launch, Roofline, Stall
 
 WIDTH, HEIGHT = 640, 400
-LEFT, RIGHT, TOP, BOTTOM = 80, 24, 48, 52
+LEFT, RIGHT, TOP, BOTTOM = 104, 24, 48, 52
 MOST_BARS = 8
 _STYLE = """<style>
  .paper { fill: #ffffff } text { fill: #1f2328; font: 12px system-ui, sans-serif } .title { font-size: 15px }
@@ -86,19 +86,22 @@ def _roof(r: Roofline, axes: _Axes) -> Iterator[str]:
     yield f'<polyline class="roof" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>'
     x, y = corners[-1]
     yield _text(x - 4, y - 6, f"{quantity(r.peak_flops)}FLOP/s", "end")
-    x, y = axes.at(math.sqrt(start * ridge), r.bandwidth * math.sqrt(start * ridge))
+    near = (start * ridge**3) ** 0.25
+    x, y = axes.at(near, r.bandwidth * near)
     yield _text(x - 6, y - 6, f"{quantity(r.bandwidth)}B/s", "end")
 
 
 def _points(r: Roofline, axes: _Axes) -> Iterator[str]:
-    yield _dot(*axes.at(r.intensity, r.attainable_flops), "goal", f"floor {seconds(r.floor_seconds)}", -8)
-    yield _dot(*axes.at(r.intensity, r.achieved_flops), "dot", f"this call {seconds(r.seconds)}", 18)
+    yield _dot(*axes.at(r.intensity, r.attainable_flops), "goal", f"floor {seconds(r.floor_seconds)}", (-8, -8))
+    yield _dot(*axes.at(r.intensity, r.achieved_flops), "dot", f"this call {seconds(r.seconds)}", (8, 18))
     for intensity in _moved_intensity(r):
-        yield _dot(*axes.at(intensity, r.achieved_flops), "dot", "by bytes moved", 34)
+        yield _dot(*axes.at(intensity, r.achieved_flops), "dot", "by bytes moved", (8, 34))
 
 
-def _dot(x: float, y: float, kind: str, label: str, below: int) -> str:
-    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>{_text(x + 8, y + below, label)}'
+def _dot(x: float, y: float, kind: str, label: str, shift: tuple[int, int]) -> str:
+    right, down = shift
+    text = _text(x + right, y + down, label, "start" if right > 0 else "end")
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>{text}'
 
 
 def _bars(stalls: Sequence[Stall]) -> Iterator[str]:
