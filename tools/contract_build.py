@@ -200,19 +200,22 @@ async def _build(deps: Deps, order: _Order, notify: Notify, _: object) -> JsonVa
 
 
 def _contract(order: _Order, trace: Trace) -> tuple[Contract, dict[str, str]]:
-    peaks, memory = _machine(order.target, trace)
-    built = build_contract(order.task, order.target, order.precision, trace, peaks, memory)
+    device, peaks, memory = _machine(order.target, trace)
+    others = {gpu.name: hardware.peaks(gpu) for gpu in hardware.gpus()}
+    built = build_contract(
+        order.task, order.target, order.precision, trace, peaks, memory, device=device, others=others
+    )
     tolerance = given_tolerance(built.tolerance, order.rtol, order.atol, order.compare)
     contract = built.model_copy(update={"tolerance": tolerance})
     return contract, render_files(contract)
 
 
-def _machine(target: Target, trace: Trace) -> tuple[Peaks, int]:
-    """Peaks of the target and bytes of its memory."""
+def _machine(target: Target, trace: Trace) -> tuple[str, Peaks, int]:
+    """Name and peaks of the target's device, and bytes of its memory."""
     if is_cpu(target):
-        return cpu_peaks(trace), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return "cpu", cpu_peaks(trace), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu = gpu_of(target)
-    return hardware.peaks(gpu), gpu.memory_bytes
+    return gpu.name, hardware.peaks(gpu), gpu.memory_bytes
 
 
 TOOL = Tool(hiera_contract_build, "Build a contract", ENSURES)

@@ -1,5 +1,8 @@
 """Trace → Contract. Pure: runs nothing, reads nothing."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from hiera_mcp.contracts.features import features_of, parameter_bytes
 from hiera_mcp.contracts.floor import floor_of, quantity
 from hiera_mcp.contracts.names import Namer
@@ -20,12 +23,16 @@ def build_contract(
     peaks: Peaks,
     memory_bytes: int,
     allow_tf32: bool = False,
+    device: str = "",
+    others: Mapping[str, Peaks] = MappingProxyType({}),
 ) -> Contract:
     """The contract of a task on a target.
 
     Args:
         peaks: of the target's GPU, or `cpu_peaks(trace)`.
         memory_bytes: memory of the target; one call of the reference has to fit.
+        device: name of the target's GPU, or `cpu`.
+        others: devices to give the floor of as well, by name.
 
     Raises:
         TaskError: one call needs more memory than the target has.
@@ -41,7 +48,8 @@ def build_contract(
         cases=(case,),
         tolerance=default_tolerance(precision, allow_tf32),
         features=features_of(trace, target, precision, peaks, allow_tf32),
-        floor=floor_of(trace, precision, peaks, allow_tf32),
+        floor=floor_of(trace, precision, peaks, allow_tf32, device),
+        floors=tuple(floor_of(trace, precision, p, allow_tf32, name) for name, p in others.items()),
         degeneracy=degeneracy_of(trace),
         notes=trace.notes,
     )

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 
+from hiera_mcp.contracts.chains import chains_of
+from hiera_mcp.contracts.coverage import coverage_of
 from hiera_mcp.contracts.depth import depth_of
+from hiera_mcp.contracts.flow import Flow
+from hiera_mcp.contracts.reductions import reductions_of
+from hiera_mcp.contracts.reuse import reuse_of
 from hiera_mcp.contracts.units import MATRIX_KINDS, matrix_unit, tensor_cores, vector_unit
 from hiera_mcp.model.contract import ITEM_BYTES, Features, Operator, Precision
 from hiera_mcp.model.hardware import Peaks
-from hiera_mcp.model.space import Target
+from hiera_mcp.model.space import Target, is_cpu
 from hiera_mcp.model.work import Trace, TracedOperator, TracedParameter
 
 
@@ -16,18 +21,34 @@ def features_of(trace: Trace, target: Target, precision: Precision, peaks: Peaks
     flops = sum(o.count * o.flops for o in launched)
     compulsory = compulsory_bytes(trace)
     legal, reason = tensor_cores(target, precision, allow_tf32, matrix_flops(trace))
+    flow = Flow(trace, [0.0 if o.is_view else _seconds(o, precision, peaks, allow_tf32) for o in trace.operators])
+    libraries, uncovered = coverage_of(flow, target)
     return Features(
         operators=operators_of(launched, precision, peaks, allow_tf32),
         flops=flops,
         compulsory_bytes=compulsory,
         unfused_bytes=float(sum(o.count * (o.bytes_read + o.bytes_written) for o in launched)),
         arithmetic_intensity=flops / compulsory if compulsory else 0.0,
-        launches=sum(o.count for o in launched),
+        launches=launches_of(flow, target),
         parameter_bytes=sum(parameter_bytes(p) for p in trace.parameters),
         tensor_core_legal=legal,
         tensor_core_reason=reason,
         depth=depth_of(trace),
+        chains=chains_of(flow),
+        reductions=reductions_of(trace),
+        reuse=reuse_of(flow),
+        libraries=libraries,
+        uncovered_share=uncovered,
     )
+
+
+def launches_of(flow: Flow, target: Target) -> int:
+    """Kernels that eager execution launches, one per operator. On CUDA a recurrent module counts as one: PyTorch hands it
+    to cuDNN as a whole, whose own number of kernels depends on its sizes."""
+    if is_cpu(target):
+        return sum(o.count for o in flow.trace.operators if not o.is_view)
+    modules = [flow.recurrent(call) for call in flow.trace.calls]
+    return sum(m is None for m in modules) + len({m for m in modules if m is not None})
 
 
 def parameter_bytes(parameter: TracedParameter) -> int:
@@ -57,7 +78,9 @@ def operators_of(
     groups: dict[str, list[TracedOperator]] = {}
     for o in launched:
         groups.setdefault(o.name, []).append(o)
-    seconds = {n: sum(_seconds(o, precision, peaks, allow_tf32) for o in calls) for n, calls in groups.items()}
+    seconds = {
+        n: sum(o.count * _seconds(o, precision, peaks, allow_tf32) for o in calls) for n, calls in groups.items()
+    }
     total = sum(seconds.values()) or 1.0
     ranked = sorted(groups, key=lambda n: -seconds[n])
     return tuple(_operator(name, groups[name], seconds[name] / total) for name in ranked)
@@ -77,4 +100,4 @@ def _operator(name: str, calls: Sequence[TracedOperator], share: float) -> Opera
 def _seconds(o: TracedOperator, precision: Precision, peaks: Peaks, allow_tf32: bool) -> float:
     matrix = o.kind in MATRIX_KINDS
     unit = matrix_unit(peaks, precision, allow_tf32) if matrix else vector_unit(peaks, precision)
-    return o.count * max((o.bytes_read + o.bytes_written) / peaks.bandwidth, o.flops / unit.flops)
+    return max((o.bytes_read + o.bytes_written) / peaks.bandwidth, o.flops / unit.flops)

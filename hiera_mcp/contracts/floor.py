@@ -7,7 +7,7 @@ from hiera_mcp.model.hardware import Peaks
 from hiera_mcp.model.work import Trace
 
 
-def floor_of(trace: Trace, precision: Precision, peaks: Peaks, allow_tf32: bool) -> Floor:
+def floor_of(trace: Trace, precision: Precision, peaks: Peaks, allow_tf32: bool, device: str = "") -> Floor:
     """max(bytes / bandwidth, FLOPs / rate of the fastest legal unit).
 
     Bytes are what a fully fused kernel must move, so the memory part binds every candidate. FLOPs are those of the
@@ -19,6 +19,7 @@ def floor_of(trace: Trace, precision: Precision, peaks: Peaks, allow_tf32: bool)
     work = _slowest(trace, precision, peaks, allow_tf32)
     math = work[0] / work[1].flops
     return Floor(
+        device=device,
         seconds=max(memory, math),
         bound="memory" if memory >= math else "math",
         memory_seconds=memory,

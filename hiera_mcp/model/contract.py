@@ -139,6 +139,8 @@ class Chain(Model):
     """Operators in it."""
     count: int = 1
     """How often the same chain occurs."""
+    crosses: int = 0
+    """Elements of the longest reduction in it, whose operands stay on chip or are read twice; 0 without one."""
     saved_bytes: float
     """Traffic in between that one kernel does without, over all occurrences."""
     share: float
@@ -200,7 +202,7 @@ class Features(Model):
     """Whether Tensor Cores may be used under the contract's precision, and some operator could use them."""
     tensor_core_reason: str
     depth: int = 0
-    """Operators on the longest path from an input to an output."""
+    """Operators on the longest path of dependent ones."""
     chains: tuple[Chain, ...] = ()
     """The ones that save most come first."""
     reductions: tuple[Reduction, ...] = ()
