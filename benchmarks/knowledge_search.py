@@ -14,6 +14,7 @@ import http.client
 import itertools
 import json
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -60,7 +61,8 @@ def write_entries(folder: Path, count: int) -> None:
         slug = f"{entry.id}-{number}"
         front = entry.model_dump(mode="json", exclude={"id", "body", "overrides"})
         body = f"Variant {number}: tile{number % 97} stage{number % 31} case{number}. {entry.body}"
-        text = json.dumps({"id": slug, **front}, ensure_ascii=False)  # is YAML as well
+        text = json.dumps({"id": slug, **front}, ensure_ascii=False)
+        text = re.sub(r"\b(\d)e-", r"\1.0e-", text)  # is YAML as well, in which a number has a point
         (folder / f"{slug}.md").write_text(f"---\n{text}\n---\n{body}\n", encoding="utf-8")
 
 

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import anyio.to_thread
 from pydantic import Field
 
 from hiera_mcp.deps import Deps
@@ -62,7 +61,7 @@ async def hiera_knowledge_search(
     """
     deps = deps_of(ctx)
     if run_id is None:
-        entries = await anyio.to_thread.run_sync(deps.knowledge.search, query, direction, space, arch, limit)
+        entries = deps.knowledge.search(query, direction, space, arch, limit)  # shorter than the way to a thread
         lines = tuple(_line(entry) for entry in entries)
     else:
         lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, run_id, query, direction, space, arch, limit))
