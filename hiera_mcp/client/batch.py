@@ -22,6 +22,8 @@ from hiera_mcp.model.base import Model, Text, digest
 from hiera_mcp.model.contract import Contract, Precision
 
 INDEX = "built.json"
+LONGEST_NAME = 100
+"""Characters of a task's name that the server takes."""
 
 
 class Options(Model):
@@ -126,7 +128,9 @@ async def _build(session: Session, problem: Problem, folder: Path, options: Opti
 async def _texts(session: Session, problem: Problem, options: Options) -> dict[str, str]:
     """The files of the problem's contract."""
     given = options.model_dump(mode="json", exclude_none=True)
-    answer = await session.work("hiera_contract_build", source=problem.source, name=problem.name, **given)
+    answer = await session.work(
+        "hiera_contract_build", source=problem.source, name=problem.name[:LONGEST_NAME], **given
+    )
     view = ContractView.model_validate(answer["contract"])
     return {Path(name).name: await session.read(uri) for name, uri in view.files.items()}
 

@@ -30,13 +30,14 @@ def get_inputs():
 def get_init_inputs():
     return [8]
 """
+LONG = "_of_many_words" * 8
 BROKEN = TASK.replace("torch.relu(self.fc(x))", "self.nothing(x)")
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Three tasks in two levels; one of them cannot become a contract."""
-    for name, text in {"level1/1_First": TASK, "level1/2_Broken": BROKEN, "level2/1_Other": TASK}.items():
+    for name, text in {"level1/1_First": TASK, "level1/2_Broken": BROKEN, f"level2/1_Other{LONG}": TASK}.items():
         path = tmp_path / "kb" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -83,7 +84,7 @@ def test_a_killed_batch_goes_on_where_it_was_and_failures_are_listed(build: Buil
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert [(v["level"], v["built"], v["failed"]) for v in summary["levels"]] == [(1, 1, 1), (2, 1, 0)]
     assert [bool(t["contract_id"]) for t in summary["tasks"]] == [True, False, True]
-    assert (tmp_path / "out" / "level2" / "1_Other" / "contract.h").is_file()
+    assert (tmp_path / "out" / "level2" / f"1_Other{LONG}" / "contract.h").is_file()
     assert not (tmp_path / "out" / "level1" / "2_Broken" / "built.json").exists()
 
 
