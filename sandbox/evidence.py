@@ -115,6 +115,22 @@ def occupancies(contract: Contract, kernels: tuple[KernelResources, ...]) -> tup
     return tuple(o for o in found if o is not None)
 
 
+def notes(contract: Contract, built: Built) -> tuple[str, ...]:
+    """What the binary alone says about speed: theoretical occupancy of each kernel, and the advice that follows."""
+    return (*_occupancy_notes(contract, built.build.kernels), *_static_advice(contract, built))
+
+
+def _occupancy_notes(contract: Contract, kernels: tuple[KernelResources, ...]) -> Iterator[str]:
+    found = occupancies(contract, kernels)
+    for kernel in dict.fromkeys(o.kernel for o in found):
+        parts = [f"{o.percent:g} % at {o.block_threads}{_because(o)}" for o in found if o.kernel == kernel]
+        yield f"{kernel}: occupancy by threads per block, without dynamic shared memory: {', '.join(parts)}."
+
+
+def _because(found: Occupancy) -> str:
+    return "" if found.limiter == "none" else f" ({found.limiter.replace('_', ' ')})"
+
+
 def _summary(contract: Contract, timing: Timing | None, bottleneck: Bottleneck, built: Built) -> Iterator[str]:
     ratio = floor_ratio(contract, timing)
     if timing is None or ratio is None:
@@ -151,7 +167,7 @@ def _static_advice(contract: Contract, built: Built) -> Iterator[str]:
     loads = mix.get("load", 0) + mix.get("wide_load", 0)
     if loads and not mix.get("wide_load"):
         yield "No load is wide: vectorise where the data are aligned."
-    if contract.features.tensor_core_legal and mix and not mix.get("tensor"):
+    if contract.features.tensor_core_legal and not is_cpu(contract.target) and mix and not mix.get("tensor"):
         yield "Tensor Cores are legal here and unused."
 
 

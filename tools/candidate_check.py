@@ -24,6 +24,8 @@ from hiera_mcp.tools.base import (
 from hiera_mcp.tools.candidate_rows import MAX_DIAGNOSTICS, first_errors
 from hiera_mcp.tools.sources import CandidateName, Sources, check_files
 
+MOST_NOTES = 8
+
 
 class BuildView(Model):
     """The compile step."""
@@ -43,6 +45,8 @@ class Checked(Model):
     space_findings: tuple[SpaceFinding, ...]
     instruction_mix: dict[str, int]
     """Instruction class → count in the binary."""
+    notes: tuple[str, ...]
+    """What the binary says about speed."""
     device: Device
 
 
@@ -53,6 +57,7 @@ class CheckResult(LongResult):
     build: BuildView | None = None
     space_findings: tuple[SpaceFinding, ...] | None = None
     instruction_mix: dict[str, int] | None = None
+    notes: tuple[str, ...] | None = None
     device: Device | None = None
 
 
@@ -62,8 +67,9 @@ async def hiera_candidate_check(
     """Compile a candidate and check that it lies inside the run's space, without running it.
 
     Use it before evaluating, as often as you like: it takes seconds and no place in the round. Needs a recorded space.
-    Returns compiler errors with file and line, registers and spills per kernel, what lies outside the space, and the
-    instruction mix of the binary. Says nothing about correctness or speed.
+    Returns compiler errors with file and line, registers and spills per kernel, what lies outside the space, the
+    instruction mix of the binary, and what it says about speed (occupancy, spills, narrow loads, idle Tensor Cores). Says
+    nothing about correctness.
     Next: fix what it found, then hiera_candidates_evaluate.
     """
     deps = deps_of(ctx)
@@ -101,6 +107,7 @@ def checked(report: CheckReport) -> Checked:
         build=BuildView(ok=build.ok, diagnostics=shown, kernels=build.kernels, seconds=build.seconds),
         space_findings=report.space_findings,
         instruction_mix=report.instruction_mix,
+        notes=report.notes[:MOST_NOTES],
         device=report.device,
     )
 

@@ -32,12 +32,11 @@ class LaunchView(Model):
 
     kernel: str
     share: float
-    """Of the time of all launches."""
     seconds: float | None
     values: dict[str, float | None]
-    """Counter → value; null: this GPU gave none."""
+    """Counters; null: this GPU gave none."""
     stalls: dict[str, float]
-    """Stall reason → share of the waiting, greatest first."""
+    """Reason → share."""
 
 
 class DirectionView(Model):
@@ -60,26 +59,23 @@ class ProfileView(Model):
     directions: tuple[DirectionView, ...]
     """Best first; empty without counters."""
     launches: tuple[LaunchView, ...]
-    """The longest ones."""
     lines: tuple[str, ...]
-    """Source lines with the most samples: what they wait for, the instruction, the text."""
+    """Those with the most samples, and what they wait for."""
     hints: tuple[str, ...]
     """Rules of Nsight Compute; never add their gains."""
     changes: tuple[str, ...]
     """Against the parent, beyond noise."""
     metrics: dict[str, float | None]
-    """Static and derived ones."""
+    """Static and derived."""
     missing: dict[str, str]
     """Null metric → why."""
     kernels: tuple[str, ...]
-    """Registers, spills, shared memory by the compiler."""
     instruction_mix: dict[str, int]
     counters: str
     counters_status: CounterStatus
     device: str
     uris: dict[str, str]
-    """For hiera_artifact_read: profile (all of it), listing (machine code by source line), roofline and stalls (SVG);
-    report is a file for Nsight Compute's GUI."""
+    """profile (all of it), listing (machine code by source line), roofline, stalls (SVG), report (for ncu's GUI)."""
 
 
 def profile_view(profile: Profile, candidate_id: str) -> ProfileView:

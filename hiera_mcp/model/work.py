@@ -10,6 +10,19 @@ from hiera_mcp.model.evaluation import Build, Device, SpaceFinding, Timing, Veri
 from hiera_mcp.model.space import Space, Target
 
 
+class HostRates(Model):
+    """What this host's processor reached, with all of its threads. A floor rests on it, so it is the best that was seen."""
+
+    bandwidth: tuple[tuple[int, float], ...] = Field(min_length=1)
+    """Bytes of the working set → bytes per second, read and written; ascending."""
+    flops: dict[str, float]
+    """fp32, fp64 → FLOP per second of a matrix product."""
+
+    def bandwidth_for(self, nbytes: float) -> float:
+        """On a working set of this size: that of the next smaller one that was measured (caches make it faster)."""
+        return [rate for size, rate in self.bandwidth if size <= max(nbytes, self.bandwidth[0][0])][-1]
+
+
 class TraceRequest(Model):
     """Trace a reference: shapes, parameters, operators. No data is drawn for it."""
 
@@ -19,6 +32,10 @@ class TraceRequest(Model):
     timeout_s: float = 120.0
     probe_bytes: int = 1 << 30
     """The probe for degeneracy draws real data on sizes that keep parameters and the largest operator below this."""
+    probe_s: float = 8.0
+    """Processor time after which the probe begins no further trial."""
+    rates: HostRates | None = None
+    """Of this host, for the probe's estimate of what its runs cost; null: a guess."""
 
 
 class TracedModule(Model):
@@ -148,10 +165,6 @@ class Trace(Model):
     touched_bytes: dict[str, int] | None = None
     """`inputs.NAME` or `state.PATH` → bytes of it that forward() reads, each byte once. A missing name: not known
     to be read; null: nothing is known, assume all."""
-    copy_bandwidth: float
-    """Measured on this host's processor, bytes per second (read + written)."""
-    peak_flops: float
-    """Measured float32 matmul rate of this host's processor, FLOP per second."""
     notes: tuple[str, ...] = ()
 
 
@@ -190,6 +203,8 @@ class CheckReport(Model):
     build: Build
     space_findings: tuple[SpaceFinding, ...]
     instruction_mix: dict[str, int]
+    notes: tuple[str, ...] = ()
+    """What the binary says about speed: occupancy at usual block sizes, spills, narrow loads, idle Tensor Cores."""
     device: Device
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 
 from hiera_mcp.model.work import CheckReport, CheckRequest
+from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.compilers import build as compilers
 from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.executor import Notify
@@ -27,5 +28,6 @@ async def check(host: Host, request: CheckRequest, notify: Notify) -> CheckRepor
         build=built.build,
         space_findings=built.findings,
         instruction_mix=dict(built.instruction_mix),
+        notes=evidence.notes(request.contract, built),
         device=device_of(host, request.contract.target, None).model_copy(update={"compiler": built.compiler or None}),
     )

@@ -10,7 +10,7 @@ from hiera_mcp.model.evaluation import Device, KernelResources
 from hiera_mcp.model.profile import Metric, Profile
 from hiera_mcp.model.work import ProfileRequest
 from hiera_mcp.sandbox.compilers.build import Built
-from hiera_mcp.sandbox.evidence import profile
+from hiera_mcp.sandbox.evidence import notes, profile
 
 Requests = Callable[..., ProfileRequest]
 Builds = Callable[..., Built]
@@ -94,3 +94,10 @@ def test_a_missing_disassembler_is_a_reason_not_a_zero(
 ) -> None:
     metrics = _metrics(profile(make_request(1e-3), make_built(), device))
     assert metrics["tensor_share"].value is None and "cuobjdump" in metrics["tensor_share"].reason
+
+
+def test_a_check_tells_occupancy_and_what_the_binary_alone_advises(make_request: Requests, make_built: Builds) -> None:
+    said = notes(make_request().contract, make_built((SPILLING,), {"load": 10, "fma": 10}))
+    assert "12.5 % at 128 (registers)" in said[0] and "k(float*)" in said[0]
+    assert "spills 24 bytes" in said[1] and "No load is wide" in said[2]
+    assert notes(make_request(target="cpu").contract, make_built((), {"wide_load": 3})) == ()

@@ -159,7 +159,8 @@ class ScriptedExecutor:
         evaluation = await self._script(request, notify)
         build = evaluation.build or BUILD
         findings = evaluation.space_findings if isinstance(evaluation, Evaluation) else ()
-        return CheckReport(build=build, space_findings=findings, instruction_mix={"fma": 3}, device=DEVICE)
+        said = ("the binary says this",)
+        return CheckReport(build=build, space_findings=findings, instruction_mix={"fma": 3}, notes=said, device=DEVICE)
 
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
         return await self._script(request, notify)

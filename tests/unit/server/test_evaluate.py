@@ -139,6 +139,7 @@ async def test_a_check_takes_no_place_and_gives_no_verdict(bench: Any) -> None:
     assert (broken["ok"], broken["build"]["ok"]) == (False, False)
     assert broken["build"]["diagnostics"][0]["line"] == 3
     assert (good["ok"], good["instruction_mix"]) == (True, {"fma": 3})
+    assert good["notes"] == ["the binary says this"]
     assert status["candidates"] == []
 
 
