@@ -172,17 +172,6 @@ class ParentDiff(Model):
     """Null when no strategy named a metric."""
 
 
-class Finding(Model):
-    """What compute-sanitizer found."""
-
-    tool: Literal["memcheck", "racecheck", "initcheck", "synccheck"]
-    kernel: str
-    file: str = ""
-    line: int | None = None
-    what: Text
-    count: int = 1
-
-
 class Profile(Model):
     """What a candidate's binary and run show."""
 
