@@ -12,13 +12,17 @@ COLUMNS = ("slug", "title", "tags", "guidance", "body")
 COLUMN_WEIGHTS = "0, 6.0, 4.0, 2.0, 1.0"
 """bm25 weights of COLUMNS: a word in the title says more than one in the text."""
 MAX_RANKED = 1000
-"""Entries whose relevance one search computes, about; it bounds its time (half a microsecond for each, and per word)."""
+"""Entries whose relevance one search computes at most; it bounds its time, about a microsecond for each."""
+MAX_WORDS = 32
+"""Words of a query that are looked for; further ones are passed over."""
 KNOWN_WORDS = 4096
 """Words whose frequency is remembered."""
 _RANKED = f"""
-SELECT words.rowid, -bm25(words, {COLUMN_WEIGHTS}) AS relevance
-FROM words JOIN groups ON groups.entry = words.rowid
-WHERE words MATCH ? AND {{within}} ORDER BY relevance DESC, words.rowid LIMIT ?"""
+SELECT entry, relevance FROM (
+    SELECT words.rowid AS entry, -bm25(words, {COLUMN_WEIGHTS}) AS relevance
+    FROM words JOIN groups ON groups.entry = words.rowid
+    WHERE words MATCH ? AND {{within}} LIMIT {MAX_RANKED})
+ORDER BY relevance DESC, entry LIMIT ?"""
 
 
 class TextIndex:
@@ -39,14 +43,17 @@ class TextIndex:
 
         Nothing in `query` is syntax.
         """
-        words = self._telling(phrases(query))
+        words = self._telling(phrases(query)[:MAX_WORDS])
         if not words:
             return []
         within = "1" if groups is None else f"groups.number IN ({','.join(map(str, groups))})"
         return self._read(_RANKED.format(within=within), (" OR ".join(words), limit))
 
     def _telling(self, words: Sequence[str]) -> Sequence[str]:
-        """The rarest words, as many as together occur in MAX_RANKED entries, at least one; bm25 weighs common ones least."""
+        """The rarest words, as many as together occur in MAX_RANKED entries; bm25 weighs common ones least.
+
+        At least one: if even that occurs in more entries, the first ones are searched.
+        """
         rarest = sorted((self._frequency(word), word) for word in words)
         totals = accumulate(frequency for frequency, _ in rarest)
         return [

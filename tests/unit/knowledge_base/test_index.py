@@ -114,6 +114,7 @@ def test_in_a_large_base_rare_words_still_find_their_entry() -> None:
     kb = base(*common, entry_text("rare", "Common words and a quokka"))
     assert kb.search("common words quokka")[0].id == "rare"
     assert len(kb.search("common words")) == 5
+    assert kb.search("quokka " + " ".join(f"w{n}" for n in range(2000)))[0].id == "rare"
 
 
 @pytest.mark.parametrize(
