@@ -31,7 +31,7 @@ SETTLE_S = 2.0
 """So long may a runner take to end after it closed its channel; then it is ended."""
 FINISH_S = 30.0
 """So long may Nsight Compute take to write its table once the runner has ended."""
-REPLAYS = 10
+REPLAYS = 40
 """Nsight Compute repeats each launch about so often, once per group of counters, and saves its memory meanwhile."""
 ATTEMPTS = 2
 """A judge that dies takes no candidate with it: once more, with a fresh one."""
