@@ -1,6 +1,6 @@
 """The executor interface: what the rest of the project knows about running untrusted code.
 
-The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these six
+The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these seven
 methods and plain data only.
 """
 
@@ -14,6 +14,7 @@ from hiera_mcp.model.work import (
     CheckRequest,
     DoctorReport,
     EvaluateRequest,
+    HostRates,
     ProfileRequest,
     Trace,
     TraceRequest,
@@ -33,6 +34,8 @@ class Executor(Protocol):
     """
 
     async def trace(self, request: TraceRequest, notify: Notify) -> Trace: ...
+
+    async def host_rates(self, notify: Notify) -> HostRates: ...
 
     async def check(self, request: CheckRequest, notify: Notify) -> CheckReport: ...
 

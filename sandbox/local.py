@@ -24,6 +24,7 @@ from hiera_mcp.model.work import (
     CheckRequest,
     DoctorReport,
     EvaluateRequest,
+    HostRates,
     ProfileRequest,
     Trace,
     TraceRequest,
@@ -40,7 +41,7 @@ CLOSE_S = 0.2
 T = TypeVar("T", bound=Model)
 Message = dict[str, Any]
 RESULTS: dict[str, type[Model]] = {
-    cls.__name__: cls for cls in (Trace, CheckReport, Evaluation, NotRun, Profiled, DoctorReport)
+    cls.__name__: cls for cls in (Trace, HostRates, CheckReport, Evaluation, NotRun, Profiled, DoctorReport)
 }
 
 
@@ -61,6 +62,9 @@ class LocalExecutor:
 
     async def trace(self, request: TraceRequest, notify: Notify) -> Trace:
         return _expect(Trace, await self._ask("trace", request, notify))
+
+    async def host_rates(self, notify: Notify) -> HostRates:
+        return _expect(HostRates, await self._ask("host_rates", {}, notify))
 
     async def check(self, request: CheckRequest, notify: Notify) -> CheckReport:
         only = request.model_dump(mode="json", include=set(CheckRequest.model_fields))  # it may be an EvaluateRequest

@@ -32,10 +32,11 @@ class Workshop:
         """The contract of a task's text, from the real tracer."""
         key = (source, precision)
         if key not in self._contracts:
-            request = TraceRequest(source=source, name=name, precision=precision)
+            rates = self._portal.call(self._executor.host_rates, _quiet)
+            request = TraceRequest(source=source, name=name, precision=precision, rates=rates)
             trace = self._portal.call(self._executor.trace, request, _quiet)
             task = Task(name=name, source=source)
-            self._contracts[key] = build_contract(task, "cpu", precision, trace, cpu_peaks(trace), 8 << 30)
+            self._contracts[key] = build_contract(task, "cpu", precision, trace, cpu_peaks(trace, rates), 8 << 30)
         return self._contracts[key]
 
     def task(self, name: str, precision: Precision = "float32") -> Contract:

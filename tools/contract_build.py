@@ -24,7 +24,7 @@ from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.hardware import Peaks
 from hiera_mcp.model.run import JobState
 from hiera_mcp.model.space import Target, is_cpu
-from hiera_mcp.model.work import Trace, TraceRequest
+from hiera_mcp.model.work import HostRates, Trace, TraceRequest
 from hiera_mcp.planning.next_step import after_contract
 from hiera_mcp.sandbox import devices
 from hiera_mcp.sandbox.executor import Notify
@@ -191,16 +191,17 @@ def resolve_target(target: str) -> Target:
 
 
 async def _build(deps: Deps, order: _Order, notify: Notify, _: object) -> JsonValue:
-    request = TraceRequest(source=order.task.source, name=order.task.name, precision=order.precision)
+    rates = await deps.executor.host_rates(notify)
+    request = TraceRequest(source=order.task.source, name=order.task.name, precision=order.precision, rates=rates)
     trace = await deps.executor.trace(request, notify)
     await notify("building the contract", 0.9)
-    contract, files = await anyio.to_thread.run_sync(_contract, order, trace)
+    contract, files = await anyio.to_thread.run_sync(_contract, order, trace, rates)
     await deps.database(lambda s: s.put_contract(contract, files))
     return {"contract": contract_view(contract, sorted(files)).model_dump(mode="json")}
 
 
-def _contract(order: _Order, trace: Trace) -> tuple[Contract, dict[str, str]]:
-    device, peaks, memory = _machine(order.target, trace)
+def _contract(order: _Order, trace: Trace, rates: HostRates) -> tuple[Contract, dict[str, str]]:
+    device, peaks, memory = _machine(order.target, trace, rates)
     others = {gpu.name: hardware.peaks(gpu) for gpu in hardware.gpus()}
     built = build_contract(
         order.task, order.target, order.precision, trace, peaks, memory, device=device, others=others
@@ -210,10 +211,10 @@ def _contract(order: _Order, trace: Trace) -> tuple[Contract, dict[str, str]]:
     return contract, render_files(contract)
 
 
-def _machine(target: Target, trace: Trace) -> tuple[str, Peaks, int]:
+def _machine(target: Target, trace: Trace, rates: HostRates) -> tuple[str, Peaks, int]:
     """Name and peaks of the target's device, and bytes of its memory."""
     if is_cpu(target):
-        return "cpu", cpu_peaks(trace), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return "cpu", cpu_peaks(trace, rates), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu = gpu_of(target)
     return gpu.name, hardware.peaks(gpu), gpu.memory_bytes
 

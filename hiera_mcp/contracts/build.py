@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hiera_mcp.contracts.features import features_of, parameter_bytes
+from hiera_mcp.contracts.features import compulsory_bytes, features_of, parameter_bytes
 from hiera_mcp.contracts.floor import floor_of, quantity
 from hiera_mcp.contracts.names import Namer
 from hiera_mcp.contracts.semantics import parameters_of
@@ -12,7 +12,7 @@ from hiera_mcp.errors import TaskError
 from hiera_mcp.model.contract import Case, Contract, Degeneracy, Precision, Task, TensorSpec
 from hiera_mcp.model.hardware import Peaks
 from hiera_mcp.model.space import Target
-from hiera_mcp.model.work import Trace
+from hiera_mcp.model.work import HostRates, Trace, TracedCase
 
 
 def build_contract(
@@ -29,7 +29,7 @@ def build_contract(
     """The contract of a task on a target.
 
     Args:
-        peaks: of the target's GPU, or `cpu_peaks(trace)`.
+        peaks: of the target's GPU, or `cpu_peaks(trace, rates)`.
         memory_bytes: memory of the target; one call of the reference has to fit.
         device: name of the target's GPU, or `cpu`.
         others: devices to give the floor of as well, by name.
@@ -39,13 +39,13 @@ def build_contract(
     """
     _check_memory(trace, target, memory_bytes)
     namer = Namer()
-    case = case_of(trace, namer)
+    cases = cases_of(trace, namer)
     return Contract(
         task=task,
         target=target,
         precision=precision,
         parameters=parameters_of(trace, namer),
-        cases=(case,),
+        cases=cases,
         tolerance=default_tolerance(precision, allow_tf32),
         features=features_of(trace, target, precision, peaks, allow_tf32),
         floor=floor_of(trace, precision, peaks, allow_tf32, device),
@@ -55,29 +55,39 @@ def build_contract(
     )
 
 
-def cpu_peaks(trace: Trace) -> Peaks:
-    """What the floor of the `cpu` target rests on: rates that the tracer measured on this host."""
+def cpu_peaks(trace: Trace, rates: HostRates) -> Peaks:
+    """What the floor of the `cpu` target rests on: what this host was measured to do on as many bytes as the task moves."""
     return Peaks(
-        bandwidth=trace.copy_bandwidth,
-        flops={"fp32": trace.peak_flops},
+        bandwidth=rates.bandwidth_for(compulsory_bytes(trace)),
+        flops=dict(rates.flops),
         basis="measured on this host: the faster of a copy and a read-only sum over as many bytes as the task moves "
-        "(1 to 128 MiB, warm), and a float32 matrix product",
+        "(1 to 128 MiB, warm), and a matrix product",
     )
 
 
-def case_of(trace: Trace, namer: Namer) -> Case:
-    """The traced shapes as a case, under names that are legal in C++ and unique in the interface."""
-    inputs = {t.name: _renamed(t, namer.name(t.name)) for t in trace.inputs}
-    outputs = tuple(_renamed(t, namer.name(t.name, "out")) for t in trace.outputs)
-    scalars = {s.name: s.model_copy(update={"name": namer.name(s.name)}) for s in trace.scalars}
-    names = {old: new.name for old, new in (inputs | scalars).items()}
+def cases_of(trace: Trace, namer: Namer) -> tuple[Case, ...]:
+    """The traced shapes, under names that are legal in C++, unique in the interface, and the same in each case."""
+    main = TracedCase(
+        name=trace.case,
+        inputs=trace.inputs,
+        scalars=trace.scalars,
+        forward_order=trace.forward_order,
+        draws=trace.draws,
+        outputs=trace.outputs,
+    )
+    names = {n: namer.name(n) for n in (*(t.name for t in main.inputs), *(s.name for s in main.scalars))}
+    outputs = {t.name: namer.name(t.name, "out") for t in main.outputs}
+    return tuple(_case(case, names, outputs) for case in (main, *trace.further_cases))
+
+
+def _case(case: TracedCase, names: Mapping[str, str], outputs: Mapping[str, str]) -> Case:
     return Case(
-        name="default",
-        inputs=tuple(inputs.values()),
-        scalars=tuple(scalars.values()),
-        outputs=outputs,
-        forward_order=tuple(names[n] for n in trace.forward_order),
-        draws=tuple(names[n] for n in trace.draws),
+        name=case.name,
+        inputs=tuple(_renamed(t, names[t.name]) for t in case.inputs),
+        scalars=tuple(s.model_copy(update={"name": names[s.name]}) for s in case.scalars),
+        outputs=tuple(_renamed(t, outputs[t.name]) for t in case.outputs),
+        forward_order=tuple(names[n] for n in case.forward_order),
+        draws=tuple(names[n] for n in case.draws),
     )
 
 

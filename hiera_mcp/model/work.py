@@ -68,6 +68,8 @@ class TracedParameter(Model):
     module_type: Text
     module_repr: str
     """`repr` of the owning module, cut to a line."""
+    torch_type: str = ""
+    """The class of torch.nn whose forward() the owning module runs: itself or a base of it. Empty: the task's own forward()."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Plain attributes of the owning module by name (in_channels, groups, stride, eps, …): numbers, booleans, strings, and
     lists of them."""
@@ -75,6 +77,8 @@ class TracedParameter(Model):
     """Of the reference's own tensor, in elements; candidates get it dense. Empty: dense there too."""
     aliases: tuple[str, ...] = ()
     """Further paths of the same tensor (tied weights)."""
+    updated: bool = False
+    """forward() writes to it (running statistics, counters, hidden states)."""
 
 
 class TracedOperator(Model):
@@ -96,6 +100,9 @@ class TracedOperator(Model):
     """Elements that go into one element of the result, for reductions, normalisations, scans and contractions."""
     reduced_dims: tuple[int, ...] = ()
     """Dimensions of the first argument that a reduction, normalisation or scan runs over."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Its arguments that are no tensors, by the schema's names (stride, groups, eps, training, dim, …): numbers, booleans,
+    strings, and lists of them."""
 
 
 class TracedCall(Model):
@@ -135,6 +142,8 @@ class TracedCase(Model):
 class Trace(Model):
     """What the tracer learnt about a reference."""
 
+    case: Text = "default"
+    """Name of the first case, which all here is about."""
     inputs: tuple[TensorSpec, ...]
     scalars: tuple[Scalar, ...]
     forward_order: tuple[str, ...]
@@ -145,7 +154,7 @@ class Trace(Model):
     parameters: tuple[TracedParameter, ...]
     operators: tuple[TracedOperator, ...]
     further_cases: tuple[TracedCase, ...] = ()
-    """The other cases of the reference's get_cases(); all else here is about the first."""
+    """The other cases of the reference's get_cases()."""
     calls: tuple[TracedCall, ...] = ()
     """In the order of execution."""
     values: tuple[TracedValue, ...] = ()

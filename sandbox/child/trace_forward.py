@@ -2,13 +2,14 @@
 
 import contextlib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hiera_mcp.sandbox.child import trace_load, trace_ops, trace_values
-from hiera_mcp.sandbox.child.trace_load import Refused
+from hiera_mcp.sandbox.child import trace_cases, trace_load, trace_ops, trace_values
+from hiera_mcp.sandbox.child.trace_load import Refused, Undrawable
 from hiera_mcp.sandbox.child.trace_signatures import storage_key, tensors_of
 from hiera_mcp.sandbox.child.trace_state import StateTensor, state_of
 
@@ -33,6 +34,9 @@ class Observation:
     """Random operators that were active in train mode, because of which the module was switched to eval mode."""
     modules: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     """TracedModule rows."""
+    case: str = "default"
+    further: list["Observation"] = field(default_factory=list["Observation"])
+    """The other cases."""
 
 
 @dataclass
@@ -89,19 +93,21 @@ def _may_go_on(refused: Refused, meter: Meter, limit_bytes: int) -> None:
 
 
 def _attempt(path: Path, precision: str, stage: Stage, meter: Meter) -> Observation:
-    """As constructed; in eval mode when random numbers are drawn then; with draws as inputs when they still are."""
-    first = _observe_once(path, precision, stage, meter, evaluate=False)
-    if not first.record.random:
+    """In the mode it is constructed in; in eval mode when that draws fewer random numbers (dropout). What it still draws
+    become inputs."""
+    try:
+        first = _observe_once(path, precision, stage, meter, evaluate=False)
+    except Undrawable as e:
+        return replace(_observe_once(path, precision, stage, meter, evaluate=True), switched=(e.operator,))
+    if first.mode == "eval" or not first.record.random:
         return first
-    second = _observe_once(path, precision, stage, meter, evaluate=True, hoist=True)
-    silenced = sorted(set(first.record.random) - set(second.record.random))
-    return replace(second, switched=tuple(silenced) if first.mode == "train" else ())
+    second = _observe_once(path, precision, stage, meter, evaluate=True)
+    silenced = Counter(first.record.random) - Counter(second.record.random)
+    return replace(second, switched=tuple(sorted(silenced))) if silenced else first
 
 
-def _observe_once(
-    path: Path, precision: str, stage: Stage, meter: Meter, evaluate: bool, hoist: bool = False
-) -> Observation:
-    """One forward(). `hoist`: take its random draws out as inputs."""
+def _observe_once(path: Path, precision: str, stage: Stage, meter: Meter, evaluate: bool) -> Observation:
+    """One forward() for each case."""
     import torch
 
     fake = _fake_mode()
@@ -114,10 +120,20 @@ def _observe_once(
             _convert(model, fake.from_tensor)
         with fake if stage != "real" else contextlib.nullcontext():
             with metered(meter):
-                args = [trace_values.cast_to(a, precision) for a in trace_load.arguments(module, "get_inputs")]
-            names = trace_values.forward_names(model, len(args))
-            trace_values.split_arguments(names, args)
-            return _forward(stage, model, names, args, meter, getattr(torch, precision) if hoist else None)
+                cases = trace_load.cases(module)
+            seen = [_observe_case(stage, model, name, args, precision, meter) for name, args in cases]
+    for other in seen[1:]:
+        trace_cases.check_alike(seen[0], other)
+    return replace(seen[0], further=seen[1:])
+
+
+def _observe_case(stage: Stage, model: Any, case: str, drawn: list[Any], precision: str, meter: Meter) -> Observation:
+    import torch
+
+    args = [trace_values.cast_to(a, precision) for a in drawn]
+    names = trace_values.forward_names(model, len(args))
+    trace_values.split_arguments(names, args)
+    return replace(_forward(stage, model, names, args, meter, getattr(torch, precision)), case=case)
 
 
 def _fake_mode() -> Any:

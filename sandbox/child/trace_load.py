@@ -34,6 +34,14 @@ class Refused(Exception):
         return {"kind": "task", "what": self.what, "todo": self.todo, "valid": list(self.valid)}
 
 
+class Undrawable(Refused):
+    """forward() draws random numbers that cannot become an input. In eval mode it may not draw them."""
+
+    def __init__(self, what: str, todo: str, operator: str) -> None:
+        super().__init__(what, todo)
+        self.operator = operator
+
+
 def load(path: Path) -> ModuleType:
     """Run the reference file as a module.
 
@@ -149,6 +157,27 @@ def arguments(module: ModuleType, function: str) -> list[Any]:
         todo = f"Return a list with the arguments of {purpose}, `[x]` for a single one."
         raise Refused(f"{function}() returned {kind_of(values)}, not a list.", todo)
     return list(cast("Sequence[Any]", values))
+
+
+def cases(module: ModuleType) -> list[tuple[str, list[Any]]]:
+    """Cases with their forward arguments: those of get_cases(), else the one of get_inputs().
+
+    Raises:
+        Refused: get_cases() returns something else than a dict of lists.
+    """
+    if not callable(getattr(module, "get_cases", None)):
+        return [("default", arguments(module, "get_inputs"))]
+    given = call("get_cases()", vars(module)["get_cases"])
+    todo = "Return a dict: the name of each case → the list of the arguments of forward()."
+    if not isinstance(given, dict) or not given:
+        raise Refused(f"get_cases() returned {'an empty dict' if given == {} else kind_of(given)}.", todo)
+    named = cast("dict[Any, Any]", given)
+    for name, values in named.items():
+        if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
+            raise Refused(f"get_cases() has a case named {name!r}.", "Name each case with letters, digits and `_`.")
+        if not isinstance(values, list | tuple):
+            raise Refused(f"Case `{name}` of get_cases() is {kind_of(values)}, not a list.", todo)
+    return [(name, list(values)) for name, values in named.items()]
 
 
 def kind_of(value: Any) -> str:

@@ -9,6 +9,9 @@ def notes(seen: Observation) -> list[str]:
     """Exactly one line is `mode: train` or `mode: eval`: the mode in which the judge runs the reference."""
     lines = [f"mode: {seen.mode}"]
     lines += _randomness(seen)
+    lines += _draws(seen)
+    lines += _initialisation(seen)
+    lines += _kinds_of_values(seen)
     lines += _batch_statistics(seen)
     lines += _writes(seen)
     lines += _strides(seen)
@@ -28,6 +31,40 @@ def _randomness(seen: Observation) -> list[str]:
         return []
     drawn = _listed(sorted(set(seen.switched)))
     return [f"randomness: in train mode forward() draws random numbers ({drawn}); the reference is switched to eval"]
+
+
+def _draws(seen: Observation) -> list[str]:
+    if not seen.record.draws:
+        return []
+    shapes = _listed([f"{n} {list(t.shape)}" for n, t in seen.record.draws])
+    return [f"draws: forward() draws random numbers; they are inputs ({shapes}), the same for reference and candidate"]
+
+
+def _initialisation(seen: Observation) -> list[str]:
+    lines: list[str] = []
+    if seen.state:
+        lines.append(
+            "weight initialisation: the constructor draws the state anew for each evaluation; candidates are given it"
+        )
+    tied = [f"{s.path} = {other}" for s in seen.state for other in s.aliases]
+    return [*lines, f"tied: one tensor under several names ({_listed(tied)})"] if tied else lines
+
+
+def _kinds_of_values(seen: Observation) -> list[str]:
+    """Integers, scalars, several outputs."""
+    import torch
+
+    lines: list[str] = []
+    named = list(zip(seen.names, seen.args, strict=True))
+    whole = [n for n, a in named if isinstance(a, torch.Tensor) and not a.is_floating_point()]
+    if whole:
+        lines.append(f"integer inputs: {_listed(whole)} keep their type and always come from the task's own draw")
+    scalars = [n for n, a in named if not isinstance(a, torch.Tensor)]
+    if scalars:
+        lines.append(f"scalars: {_listed(scalars)} are constants of the case, HIERA_SCALAR_… in contract.h")
+    if len(seen.outputs) > 1:
+        lines.append(f"tuples: forward() returns {len(seen.outputs)} tensors, in the order of the struct")
+    return lines
 
 
 def _batch_statistics(seen: Observation) -> list[str]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from hiera_mcp.sandbox.child import random_draws
-from hiera_mcp.sandbox.child.trace_load import Refused
+from hiera_mcp.sandbox.child.trace_load import Undrawable
 from hiera_mcp.sandbox.child.trace_signatures import Seen, signature, storage_key, tensors_of, unique_bytes
 
 ALLOCATIONS = ("empty", "new_empty", "lift_fresh")
@@ -111,7 +111,8 @@ class Recorder:
             kind = random_draws.kind_of(func)
         except random_draws.NoDraw as e:
             todo = "Draw such numbers in get_inputs() and pass them as an argument, or in the constructor as a buffer."
-            raise Refused(f"In forward(), {e}: they cannot be given to a candidate.", todo) from e
+            name = str(func._overloadpacket)
+            raise Undrawable(f"In forward(), {e}: they cannot be given to a candidate.", todo, name) from e
         with random_draws.recording(self._draw_dtype) as draws:
             out = draws.take(lambda: func(*args, **kwargs), kind, args)
         drawn = draws.taken[0]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from hiera_mcp.sandbox.child import probe_sizes, trace_forward, trace_load, trace_values
-from hiera_mcp.sandbox.child.host_rates import Rates
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import EVAL_NOTE, Reference, ReferenceFailed
 from hiera_mcp.sandbox.child.trials import Trials
@@ -23,10 +22,8 @@ LIMITS = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 REFERENCE_FACTOR = 4.0
 HALVES = ("float16", "bfloat16")
 
-COMFORT_S, BUDGET_S = 0.6, 15.0
-"""Estimated seconds up to which sizes are taken at once; the most that is begun with."""
-DEADLINE_S = 8.0
-"""No further trial when it would end later. In processor time, which a busy host does not lengthen."""
+COMFORT, BEGUN = 0.075, 1.9
+"""Parts of the budget: estimated time up to which sizes are taken at once; the most that is begun with (estimates are high)."""
 EFFICIENCY = 0.4
 """Of the rate of a matrix product, what convolutions and small products reach."""
 INIT_S, ELEMENT_S = 8e-9, 5e-8
@@ -56,6 +53,20 @@ class Cost:
     calls: int
     state: int
     """Bytes of parameters and buffers."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the probe may take, and how fast this host is."""
+
+    bytes: int
+    """No tensor of the probe, and not all parameters together, may be larger."""
+    seconds: float
+    """Processor time, which a busy host does not lengthen; no further trial when it would end later."""
+    bandwidth: float
+    """Bytes per second."""
+    flops: float
+    """FLOP per second."""
 
 
 @dataclass(frozen=True)
@@ -116,35 +127,36 @@ class SmallReference(Reference):
         return case
 
 
-def probe(trace: dict[str, Any], path: Path, precision: str, cost: Cost, rates: Rates, limit: int) -> Probe:
+def probe(trace: dict[str, Any], path: Path, precision: str, cost: Cost, budget: Budget) -> Probe:
     """Run the reference as the judge would, until every trivial answer is told, or all is tried, or time is up.
 
     Args:
         trace: inputs, scalars, forward_order, outputs, parameters and notes of the Trace, as plain data.
         path: the reference's file.
         cost: of one run on the task's own sizes.
-        limit: bytes; no tensor of the probe, and not all parameters together, may be larger.
 
     Raises:
         Refused: the reference raises on real data although it did not on fake tensors.
     """
     try:
-        return _probe(_contract(trace, path, precision), path, cost, rates, limit)
+        return _probe(_contract(trace, path, precision), path, cost, budget)
     except (ReferenceFailed, MemoryError) as e:
         return Probe(None, f"not probed: {e}")
 
 
-def _probe(contract: dict[str, Any], path: Path, cost: Cost, rates: Rates, limit: int) -> Probe:
+def _probe(contract: dict[str, Any], path: Path, cost: Cost, budget: Budget) -> Probe:
     full = [(t["name"], t["shape"]) for t in contract["cases"][0]["inputs"]]
     reference = SmallReference(contract)
-    plans = _affordable([shape for _, shape in full], cost, rates, limit)
+    plans = _affordable([shape for _, shape in full], cost, budget)
     if not plans:
-        return Probe(None, f"not probed: its runs would take too long or more than {limit / 1e9:.3g} GB, however small")
-    found = _first_that_runs(reference, path, full, plans)
+        return Probe(
+            None, f"not probed: its runs would take too long or more than {budget.bytes / 1e9:.3g} GB, however small"
+        )
+    found = _first_that_runs(reference, path, full, plans, budget.seconds)
     if not found.unfinished:
         return found
     cheapest = sorted(plans, key=lambda p: _elements([p[0](shape) for _, shape in full]) / p[0].divisor)
-    return _joined(found, _first_that_runs(reference, path, full, cheapest))
+    return _joined(found, _first_that_runs(reference, path, full, cheapest, budget.seconds))
 
 
 def _joined(found: Probe, cheaper: Probe) -> Probe:
@@ -158,7 +170,11 @@ def _joined(found: Probe, cheaper: Probe) -> Probe:
 
 
 def _first_that_runs(
-    reference: SmallReference, path: Path, full: list[tuple[str, list[int]]], plans: list[tuple[probe_sizes.Plan, bool]]
+    reference: SmallReference,
+    path: Path,
+    full: list[tuple[str, list[int]]],
+    plans: list[tuple[probe_sizes.Plan, bool]],
+    seconds: float,
 ) -> Probe:
     why = ""
     for plan, with_oracle in plans:
@@ -170,7 +186,7 @@ def _first_that_runs(
             why = str(e)
             continue
         small = [t["shape"] for t in case["inputs"]]
-        return _survey(reference, probe_sizes.in_words(full, small), with_oracle)
+        return _survey(reference, probe_sizes.in_words(full, small), with_oracle, seconds)
     return Probe(None, f"not probed: on smaller inputs {why}")
 
 
@@ -182,34 +198,32 @@ def _run_as_it_is(path: Path, contract: dict[str, Any]) -> None:
     trace_load.call("forward()", model, *args)
 
 
-def _affordable(
-    full: Sequence[Sequence[int]], cost: Cost, rates: Rates, limit: int
-) -> list[tuple[probe_sizes.Plan, bool]]:
+def _affordable(full: Sequence[Sequence[int]], cost: Cost, budget: Budget) -> list[tuple[probe_sizes.Plan, bool]]:
     """Plans, and whether a float64 oracle fits too: from the one that changes least among the quick ones, then the others."""
     plans = list(probe_sizes.plans(full))
     parts = [_elements([plan(s) for s in full]) / max(1, _elements(full)) for plan in plans]
     states = [cost.state // plan.divisor for plan in plans]
     drawn = [part * _elements(full) for part in parts]
     with_oracle, without = (
-        [_seconds(cost, rates, *sizes, trials) for sizes in zip(parts, states, drawn, strict=True)]
+        [_seconds(cost, budget, *sizes, trials) for sizes in zip(parts, states, drawn, strict=True)]
         for trials in (TRIALS * ORACLE, TRIALS)
     )
     bytes_of = [
         state + part * cost.largest / plan.divisor for plan, state, part in zip(plans, states, parts, strict=True)
     ]
-    fit = [n for n in range(len(plans)) if bytes_of[n] <= limit and without[n] <= BUDGET_S]
+    fit = [n for n in range(len(plans)) if bytes_of[n] <= budget.bytes and without[n] <= BEGUN * budget.seconds]
     same_model = [n for n in fit if plans[n].divisor == 1]
-    comfort = max(COMFORT_S, 1.25 * min((with_oracle[n] for n in same_model), default=0.0))
+    comfort = max(COMFORT * budget.seconds, 1.25 * min((with_oracle[n] for n in same_model), default=0.0))
     quick = [n for n in same_model if with_oracle[n] <= comfort]
     slow = sorted(set(same_model) - set(quick), key=lambda n: with_oracle[n])
     other_model = [n for n in fit if plans[n].divisor > 1]
-    return [(plans[n], with_oracle[n] <= DEADLINE_S / 2) for n in (*quick, *slow, *other_model)]
+    return [(plans[n], with_oracle[n] <= budget.seconds / 2) for n in (*quick, *slow, *other_model)]
 
 
-def _seconds(cost: Cost, rates: Rates, part: float, state: int, drawn: float, trials: int) -> float:
+def _seconds(cost: Cost, budget: Budget, part: float, state: int, drawn: float, trials: int) -> float:
     """Estimate for a probe of so many runs, when `part` of its inputs' elements, which are `drawn`, and `state` are left."""
     moved = state + part * max(0.0, cost.bytes - cost.state)
-    run = part * cost.flops / (EFFICIENCY * rates.flops) + moved / rates.bandwidth + CALL_S * cost.calls
+    run = part * cost.flops / (EFFICIENCY * budget.flops) + moved / budget.bandwidth + CALL_S * cost.calls
     return INIT_S * state / 4 + trials * run + TRIALS * ELEMENT_S * drawn
 
 
@@ -217,8 +231,8 @@ def _elements(shapes: Sequence[Sequence[int]]) -> int:
     return sum(math.prod(s) for s in shapes)
 
 
-def _survey(reference: SmallReference, sizes: str, with_oracle: bool) -> Probe:
-    deadline = time.process_time() + DEADLINE_S
+def _survey(reference: SmallReference, sizes: str, with_oracle: bool, seconds: float) -> Probe:
+    deadline = time.process_time() + seconds
     trials = Trials(reference, Record(), lambda: None, with_oracle)
     own: dict[str, bool] = {}
     told_by: list[str] = []

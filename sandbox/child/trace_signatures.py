@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hiera_mcp.sandbox.child import trace_kinds
+from hiera_mcp.sandbox.child import trace_kinds, trace_state
 from hiera_mcp.sandbox.child.trace_extents import Extent, extent
 
 GATHERS = frozenset({"embedding", "index_select", "gather", "index", "take"})
@@ -125,6 +125,7 @@ def signature(seen: Seen, out: Any) -> dict[str, Any]:
         "result": [int(d) for d in seen.results[0].shape] if seen.results else [],
         "reduced": reach.size,
         "reduced_dims": list(reach.dims),
+        "settings": {} if view else trace_state.plain(_named(seen)),
         "piece_bytes": sizes,
     }
 

@@ -1,7 +1,7 @@
 """The state of a reference: parameters, buffers, and tensors that are plain attributes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -64,8 +64,12 @@ def _state_tensor(
     return StateTensor(path, tensor, buffer, module_path, owners.get(module_path, owners[""]), others)
 
 
-def row(item: StateTensor) -> dict[str, Any]:
-    """A TracedParameter row."""
+def row(item: StateTensor, written: Collection[str] = ()) -> dict[str, Any]:
+    """A TracedParameter row.
+
+    Args:
+        written: owners that forward() writes to.
+    """
     what = "Buffer" if item.buffer else "Parameter"
     spec = trace_values.spec("x", item.tensor, f"{what} `{item.path}`")
     dense = item.tensor.is_contiguous()
@@ -77,18 +81,30 @@ def row(item: StateTensor) -> dict[str, Any]:
         "module_path": item.module_path,
         "module_type": type(item.module).__name__,
         "module_repr": " ".join(repr(item.module).split())[:200],
+        "torch_type": torch_type(type(item.module)),
         "settings": settings(item.module),
         "strides": [] if dense else [int(s) for s in item.tensor.stride()],
         "aliases": list(item.aliases),
+        "updated": f"state.{item.path}" in written,
     }
+
+
+def torch_type(kind: type) -> str:
+    """The class of torch.nn whose forward() a module class runs; empty where it has a forward() of its own."""
+    bases = [c for c in kind.__mro__ if c.__module__.startswith("torch.nn.") and not c.__name__.startswith("Parametrized")]
+    defining = next((c for c in kind.__mro__ if "forward" in vars(c)), kind)
+    return bases[0].__name__ if defining in bases and bases[0].__name__ != "Module" else ""
 
 
 def settings(module: Any) -> dict[str, Any]:
     """The module's plain public attributes: numbers, booleans, short strings, and short lists of numbers."""
-    values = {
-        k: _setting(v) for k, v in cast("dict[str, Any]", vars(module)).items() if k[0] != "_" and k != "training"
-    }
-    return {k: v for k, v in values.items() if v is not None}
+    return plain({k: v for k, v in cast("dict[str, Any]", vars(module)).items() if k[0] != "_" and k != "training"})
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of named values, the numbers, booleans, short strings, and short lists of numbers."""
+    kept = {k: _setting(v) for k, v in values.items()}
+    return {k: v for k, v in kept.items() if v is not None}
 
 
 def _setting(value: Any) -> Any:

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hiera_mcp.sandbox.child import host_rates, trace_flow, trace_notes, trace_probe, trace_state, trace_values
+from hiera_mcp.sandbox.child import trace_cases, trace_flow, trace_notes, trace_probe, trace_state
 from hiera_mcp.sandbox.child.trace_forward import Observation, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 from hiera_mcp.sandbox.child.trace_state import StateTensor
@@ -24,6 +24,9 @@ TORCH = (
     "Install torch into the Python environment of hiera_mcp (`pip install torch`): references are run with it, in a box "
     "that sees this environment and no other."
 )
+
+GUESS: dict[str, Any] = {"bandwidth": [[1 << 20, 5e9]], "flops": {"fp32": 5e10}}
+"""Rates of a slow processor, where none were measured."""
 
 
 def main(argv: list[str]) -> int:
@@ -59,29 +62,18 @@ def trace(request: dict[str, Any], work: Path) -> dict[str, Any]:
     path.write_text(request["source"], encoding="utf-8")
     precision, limit = str(request["precision"]), int(request["probe_bytes"])
     seen = observe(path, precision, limit)
+    main = trace_cases.interface(seen)
     result: dict[str, Any] = {
-        **interface(seen),
-        "parameters": [trace_state.row(s) for s in seen.state if _belongs(s, seen)],
+        "case": main.pop("name"),
+        **main,
+        "further_cases": [trace_cases.interface(other) for other in seen.further],
+        "parameters": [trace_state.row(s, seen.record.written) for s in seen.state if _belongs(s, seen)],
         **trace_flow.flow(seen.record),
         "modules": seen.modules,
         "touched_bytes": _touched(seen),
+        "notes": trace_notes.notes(seen),
     }
-    return result | _measured(path, result, request, seen)
-
-
-def interface(seen: Observation) -> dict[str, Any]:
-    """Inputs, scalars and outputs. Random draws of forward() are further inputs."""
-    inputs, scalars = trace_values.split_arguments(seen.names, seen.args)
-    taken = {*seen.names, *(n for n, _ in seen.outputs)}
-    draws = [(trace_values.unique(n, taken), t) for n, t in seen.record.draws]
-    inputs += [trace_values.spec(n, t, f"Random draw `{n}` of forward()") for n, t in draws]
-    return {
-        "inputs": inputs,
-        "scalars": scalars,
-        "forward_order": seen.names,
-        "draws": [n for n, _ in draws],
-        "outputs": [trace_values.spec(n, t, f"Output `{n}` of forward()") for n, t in seen.outputs],
-    }
+    return result | _probed(path, result, request, seen)
 
 
 def _belongs(item: StateTensor, seen: Observation) -> bool:
@@ -104,22 +96,22 @@ def _touched(seen: Observation) -> dict[str, int]:
     return {owner: size for owner, size in touched.items() if size or seen.stage != "real"}
 
 
-def _measured(path: Path, result: dict[str, Any], request: dict[str, Any], seen: Observation) -> dict[str, Any]:
-    """What real runs show: the host's rates, and the fate of trivial outputs."""
-    moved = sum(_touched(seen).values()) + sum(_bytes(t) for _, t in seen.outputs)
-    rates = host_rates.rates(moved)
-    result["notes"] = trace_notes.notes(seen)
-    limit = int(request["probe_bytes"])
-    probe = trace_probe.probe(result, path, str(request["precision"]), _cost(seen), rates, limit)
+def _probed(path: Path, result: dict[str, Any], request: dict[str, Any], seen: Observation) -> dict[str, Any]:
+    """The fate of trivial outputs, from real runs."""
+    rates = request.get("rates") or GUESS
+    budget = trace_probe.Budget(
+        bytes=int(request["probe_bytes"]),
+        seconds=float(request["probe_s"]),
+        bandwidth=min(rate for _, rate in rates["bandwidth"]),
+        flops=float(rates["flops"]["fp32"]),
+    )
+    probe = trace_probe.probe(result, path, str(request["precision"]), _cost(seen), budget)
     return {
-        "notes": result["notes"],
         "trivial_outputs": probe.trivial,
         "probe_reason": probe.reason,
         "probe_sizes": probe.sizes,
         "probe_remedy": probe.remedy,
         "probe_unverifiable": probe.unverifiable,
-        "copy_bandwidth": rates.bandwidth,
-        "peak_flops": rates.flops,
     }
 
 

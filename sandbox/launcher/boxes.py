@@ -36,6 +36,17 @@ def tracer(work: Path) -> BoxSpec:
     )
 
 
+def host_rates(work: Path) -> BoxSpec:
+    """The measurement of this host's processor: writes /box/result.json. Trusted code of ours, boxed as all else is."""
+    return BoxSpec(
+        argv=child_argv("host_rates", "--result", f"{BOX}/result.json"),
+        work=work,
+        limits=BoxLimits(memory_bytes=host_memory() // 4, processes=256),
+        binds=_python(),
+        env=environment(),
+    )
+
+
 def judge(work: Path, fd: int, device: str) -> BoxSpec:
     """The judge: trusted code of ours around the user's reference, which is not; so it is boxed as well.
 

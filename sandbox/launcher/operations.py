@@ -11,6 +11,7 @@ from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import check
 from hiera_mcp.sandbox.launcher.evaluating import evaluate, profile
 from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.rates import host_rates
 from hiera_mcp.sandbox.launcher.tracing import trace
 
 Operation = Callable[[Host, Any, Notify], Awaitable[Model]]
@@ -18,6 +19,10 @@ Operation = Callable[[Host, Any, Notify], Awaitable[Model]]
 
 async def _trace(host: Host, request: Any, notify: Notify) -> Model:
     return await trace(host, TraceRequest.model_validate(request), notify)
+
+
+async def _host_rates(host: Host, request: Any, notify: Notify) -> Model:
+    return await host_rates(host, notify)
 
 
 async def _check(host: Host, request: Any, notify: Notify) -> Model:
@@ -39,6 +44,7 @@ async def _doctor(host: Host, request: Any, notify: Notify) -> Model:
 
 OPERATIONS: dict[str, Operation] = {
     "trace": _trace,
+    "host_rates": _host_rates,
     "check": _check,
     "evaluate": _evaluate,
     "profile": _profile,

@@ -19,7 +19,7 @@ from hiera_mcp.sandbox.launcher.verdict import LIMITS, signal_name, tail
 async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
     """Run the tracer on the reference.
 
-    The tracer also measures this host's processor, hence the device lock.
+    Several references may be traced at once, while nobody measures on this host's processor.
 
     Raises:
         TaskError: the reference is at fault; says what to change.
@@ -29,7 +29,7 @@ async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
     with host.work.folder("trace") as folder:
         (folder / "request.json").write_text(request.model_dump_json())
         spec = boxes.tracer(folder)
-        async with host.locks.measuring("cpu", notify):
+        async with host.locks.loading(notify):
             await notify("tracing the reference", None)
             outcome = await process.run(isolation, spec, request.timeout_s)
         return read_trace(read_result(folder / "result.json"), outcome, request)

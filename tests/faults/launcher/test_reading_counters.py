@@ -5,6 +5,8 @@ file for a report, and prints for it the table that the real one printed on an H
 real.
 """
 
+import importlib.util
+import lzma
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -22,9 +24,11 @@ from hiera_mcp.sandbox.launcher.counting import count, without_report
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.judges import Ready
 from hiera_mcp.sandbox.launcher.judging import Ended, Job
+from hiera_mcp.sandbox.launcher.reports import read
 from hiera_mcp.sandbox.profiling import nsight
 
 TABLE = Path(__file__).parents[2] / "unit" / "profiling" / "h200_ncu_2025_3.csv"
+RECORDED = Path(__file__).parents[2] / "data" / "profiles" / "recorded"
 STAND_IN = f"""#!/bin/sh
 [ "$1" = --import ] && {{ [ "$4" = raw ] && cat "$(dirname "$0")/table.csv"; exit; }}
 while [ "$1" != "{sys.executable}" ]; do [ "$1" = -o ] && report=$2; shift; done
@@ -101,6 +105,19 @@ async def test_a_report_that_nothing_reads_is_told_with_what_to_install(
     install(tmp_path / "nsight", STAND_IN.replace("= raw", "= nothing"), monkeypatch)
     found = await count(await job_for(host, request_for()))
     assert (found.status, found.launches) == ("mismatch", ()) and "ncu-report" in found.note
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ncu_report") is None, reason="needs the package ncu-report")
+async def test_a_real_report_is_read_by_nvidias_reader_in_a_box(host: Host, tmp_path: Path):
+    report = lzma.decompress((RECORDED / "uncoalesced.ncu-rep.xz").read_bytes())
+    found = await read(host, tmp_path / "ncu", report)
+    assert (found.by, [launch.kernel for launch in found.launches]) == ("ncu_report", ["scale(const float *, float *)"])
+    assert {i.line for i in found.launches[0].instructions} >= {8, 9, 10}
+
+
+async def test_what_is_no_report_is_read_by_nobody(host: Host, tmp_path: Path):
+    found = await read(host, tmp_path / "ncu", b"NVR\0 and then nothing of the kind")
+    assert (found.by, found.launches) == ("", ())
 
 
 def ended(log: str, outcome: Any = "passed", output: str = "") -> Ended:

@@ -14,9 +14,17 @@ import hiera_mcp
 from hiera_mcp.contracts.build import build_contract, cpu_peaks
 from hiera_mcp.errors import HieraError, error_from_dict
 from hiera_mcp.model.contract import Contract, Precision, Task
-from hiera_mcp.model.work import Trace, TraceRequest
+from hiera_mcp.model.work import HostRates, Trace, TraceRequest
 
 HERE = Path(__file__).parent
+HOST = HostRates(bandwidth=((1 << 20, 2e10), (1 << 24, 1e10)), flops={"fp32": 1e11, "fp64": 5e10})
+"""A host to build contracts for."""
+
+
+@pytest.fixture
+def host_rates() -> HostRates:
+    return HOST
+
 
 SERVE = """
 import os, pathlib, sys, tempfile
@@ -104,7 +112,7 @@ def contract_of(trace: Callable[..., Trace]) -> Callable[..., Contract]:
     def build(source: str, precision: Precision = "float32", **options: Any) -> Contract:
         traced = trace(source, precision=precision, **options)
         task = Task(name="task", source=source)
-        return build_contract(task, "cpu", precision, traced, cpu_peaks(traced), 1 << 36)
+        return build_contract(task, "cpu", precision, traced, cpu_peaks(traced, HOST), 1 << 36)
 
     return build
 

@@ -7,7 +7,7 @@ import pytest
 from hiera_mcp.contracts.build import build_contract, cpu_peaks
 from hiera_mcp.errors import HieraError, TaskError
 from hiera_mcp.model.contract import Task
-from hiera_mcp.model.work import Trace
+from hiera_mcp.model.work import HostRates, Trace
 
 Tracer = Callable[..., Trace]
 TaskText = Callable[..., str]
@@ -17,6 +17,15 @@ PARTS = "\n\ndef get_inputs():\n    return [torch.rand(2)]\n\n\ndef get_init_inp
 MODEL = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
 
 WHOLE_FILES = {
+    "cases that are no dict": (MODEL + PARTS + "def get_cases():\n    return []\n", ["a list", "dict"]),
+    "cases of other types": (
+        MODEL + PARTS + "def get_cases():\n    return {'a': [torch.rand(2)], 'b': [torch.ones(2).int()]}\n",
+        ["`a` and `b`", "x: float32", "x: int32"],
+    ),
+    "a case whose name is no name": (
+        MODEL + PARTS + "def get_cases():\n    return {'a b': [torch.rand(2)]}\n",
+        ["'a b'", "letters"],
+    ),
     "a syntax error": ("import torch\nclass Model(:\n", ["line 2", "syntax"]),
     "a null byte": ("import torch\0\n", ["not valid Python"]),
     "a missing module": ("import no_such_module_xyz\n", ["no_such_module_xyz", "line 1", "standard library"]),
@@ -91,7 +100,7 @@ def test_a_part_is_refused_with_what_to_change(name: str, error_of: ErrorOf, tas
 
 
 def test_half_a_terabyte_of_input_is_traced_without_data_and_refused_by_its_size(
-    trace: Tracer, task_text: TaskText
+    trace: Tracer, task_text: TaskText, host_rates: HostRates
 ) -> None:
     source = task_text(inputs="[torch.rand(125_000_000_000)]", forward="return torch.relu(x) + 1")
     traced = trace(source)
@@ -99,7 +108,7 @@ def test_half_a_terabyte_of_input_is_traced_without_data_and_refused_by_its_size
     assert traced.probe_sizes == "x [125000000000] → [4]"
     task = Task(name="large", source=source)
     with pytest.raises(TaskError, match=r"1 TB.*cpu has 25\.8 GB.*inputs 500 GB") as caught:
-        build_contract(task, "cpu", "float32", traced, cpu_peaks(traced), 24 << 30)
+        build_contract(task, "cpu", "float32", traced, cpu_peaks(traced, host_rates), 24 << 30)
     assert "batch size" in caught.value.todo
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -78,8 +79,6 @@ def make_trace(
         parameters=tuple(parameters),
         operators=(),
         trivial_outputs=None,
-        copy_bandwidth=1e10,
-        peak_flops=1e11,
     )
 
 
@@ -233,7 +232,7 @@ def traces(draw: st.DrawFn) -> Trace:
             scalars.append(Scalar(name=name, value=draw(values)))
         else:
             leaf = f"{name}.{draw(names)}"
-            words = {"module_path": name, "module_type": draw(hostile), "module_repr": draw(hostile)}
+            words: dict[str, Any] = {"module_path": name, "module_type": draw(hostile), "module_repr": draw(hostile)}
             parameters.append(
                 TracedParameter(path=leaf, shape=draw(shapes), dtype=draw(dtypes), buffer=draw(st.booleans()), **words)
             )

@@ -14,7 +14,7 @@ from hiera_mcp.contracts.tolerance import default_tolerance
 from hiera_mcp.contracts.units import matrix_unit, tensor_cores
 from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.hardware import Peaks
-from hiera_mcp.model.work import Trace, TracedOperator
+from hiera_mcp.model.work import HostRates, Trace, TracedOperator
 
 Tracer = Callable[..., Trace]
 TaskText = Callable[..., str]
@@ -74,16 +74,28 @@ def test_features_of_a_linear_layer_match_a_hand_count(linear: Trace) -> None:
     assert features.arithmetic_intensity == pytest.approx(features.flops / features.compulsory_bytes)
 
 
-def test_cpu_peaks_are_what_the_tracer_measured(linear: Trace) -> None:
-    contract = build_contract(Task(name="t", source=SOURCE), "cpu", "float32", linear, cpu_peaks(linear), 1 << 36)
-    assert contract.floor.bandwidth == linear.copy_bandwidth
-    assert contract.floor.peak_flops == linear.peak_flops
+def test_cpu_peaks_are_what_this_host_was_measured_to_do(linear: Trace, host_rates: HostRates) -> None:
+    contract = build_contract(
+        Task(name="t", source=SOURCE), "cpu", "float32", linear, cpu_peaks(linear, host_rates), 1 << 36
+    )
+    assert contract.floor.bandwidth == 2e10
+    assert contract.floor.peak_flops == 1e11
     assert "measured on this host" in contract.floor.basis
+
+
+def test_rates_are_those_of_the_working_set(host_rates: HostRates) -> None:
+    assert [host_rates.bandwidth_for(n) for n in (1.0, 1 << 20, 1 << 23, 1 << 24, 1e12)] == [
+        2e10,
+        2e10,
+        2e10,
+        1e10,
+        1e10,
+    ]
 
 
 def test_identity_ignores_what_was_measured_and_follows_what_was_specified(linear: Trace) -> None:
     one = built(linear)
-    busy = linear.model_copy(update={"copy_bandwidth": 1.0, "peak_flops": 1.0, "trivial_outputs": None})
+    busy = linear.model_copy(update={"trivial_outputs": None, "probe_reason": "busy"})
     assert built(busy).id == one.id
     ids = {
         one.id,

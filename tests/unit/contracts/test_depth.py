@@ -16,8 +16,6 @@ def _trace(*edges: tuple[tuple[int, ...], tuple[int, ...]]) -> Trace:
         calls=tuple(TracedCall(operator=0, reads=reads, writes=writes) for reads, writes in edges),
         values=(TracedValue(nbytes=4),) * values,
         trivial_outputs=None,
-        copy_bandwidth=1.0,
-        peak_flops=1.0,
     )
 
 

@@ -246,8 +246,6 @@ def a_large_trace() -> Trace:
         parameters=parameters,
         operators=operators,
         trivial_outputs=None,
-        copy_bandwidth=1e10,
-        peak_flops=1e11,
         notes=tuple(f"note {n}: something about forward()" for n in range(50)),
     )
 
