@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from hiera_mcp.model.knowledge import Entry
+from hiera_mcp.model.words import phrases
 
 COLUMNS = ("slug", "title", "tags", "guidance", "body")
 COLUMN_WEIGHTS = "0, 6.0, 4.0, 2.0, 1.0"
@@ -78,13 +79,6 @@ class TextIndex:
         run.executemany("INSERT INTO groups VALUES (?, ?)", ((n, group) for n, (_, group) in enumerate(entries)))
         run.execute("INSERT INTO words (words) VALUES ('optimize')")
         run.commit()
-
-
-def phrases(query: str) -> tuple[str, ...]:
-    """The different words of a query as FTS5 strings, in which nothing is syntax; `cp.async` is the phrase of its parts."""
-    text = query.encode("utf-8", "ignore").decode().replace("\0", " ")  # what SQLite cannot take as a string
-    words = dict.fromkeys(word for word in text.split() if any(c.isalnum() for c in word))
-    return tuple('"' + word.replace('"', '""') + '"' for word in words)
 
 
 def _texts(entry: Entry) -> tuple[str, ...]:

@@ -42,3 +42,10 @@ async def test_a_filter_that_does_not_exist_is_answered_with_what_does(
 ) -> None:
     async with bench.session() as call:
         assert named in await call.error("hiera_knowledge_search", query="tile", **arguments)
+
+
+@pytest.mark.parametrize("query", ['"', "***", "NOT", "title:x", "'; drop table lessons", "cp.async AND ("])
+async def test_no_query_is_syntax_for_entries_or_lessons(bench: Any, query: str) -> None:
+    async with bench.session() as call:
+        found = await call("hiera_knowledge_search", query=query)
+    assert found["lessons"] == []

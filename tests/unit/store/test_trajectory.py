@@ -164,7 +164,7 @@ def test_a_lesson_needs_candidates_that_were_evaluated(
     assert store.lessons() == (lesson,)
 
 
-@pytest.mark.parametrize("query", ["cp.async", "sm_80+", '"cp', "a AND", "helped -", "NEAR(", "*"])
+@pytest.mark.parametrize("query", ["cp.async", "sm_80+", '"', "***", '"cp', "a AND", "helped -", "NEAR(", "*"])
 def test_a_search_for_lessons_takes_any_text(
     store: Store, run: Run, decide: Decide, new: New, passed: Evaluation, query: str
 ) -> None:
