@@ -176,7 +176,7 @@ class Coverage(Model):
     """A library that would serve some of the operators."""
 
     library: Text
-    """By the name that the host's search for libraries reports: cublas, cublasLt, cudnn, cub, cufft, blas, onednn, …"""
+    """By the name that the host's search for libraries reports: cublas, cublasLt, cudnn, cccl, cufft, blas, onednn, …"""
     operators: tuple[Text, ...]
     share: float
     """Of the reference's estimated time. Between 0 and 1."""
