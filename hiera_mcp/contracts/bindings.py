@@ -1,11 +1,11 @@
 """The files of a contract (design §4): pure functions from a Contract to text."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from hiera_mcp.contracts.demo import render_torch_demo
 from hiera_mcp.contracts.flat_abi import render_flat_abi, render_skeleton
 from hiera_mcp.contracts.header import ALIGNMENT, prototypes, render_header, structs
+from hiera_mcp.contracts.semantics_file import render_semantics
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.space import source_file
 
@@ -25,12 +25,6 @@ def render_files(contract: Contract) -> dict[str, str]:
         "cpp_source.cpp": render_flat_abi(contract),
         source_file(contract.target): render_skeleton(contract),
     }
-
-
-def render_semantics(contract: Contract) -> str:
-    """Role, shape, dtype, layout, constraints and dependencies of each parameter and buffer, as JSON."""
-    rows = {p.name: p.model_dump(mode="json", exclude={"name"}) for p in contract.parameters}
-    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
 
 
 def interface_text(contract: Contract, lines: Mapping[str, Sequence[str]] | None = None) -> str:

@@ -1,5 +1,6 @@
 """contract.h: the C interface of a contract. Legal C99 and C++; one text for all cases, chosen by HIERA_CASE."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from hiera_mcp.contracts.ctext import comment, ctype, integer_literal, scalar_literal, shape_text, tensor_text
@@ -153,7 +154,9 @@ def _case_shapes(contract: Contract, index: int, outputs: bool = False) -> str:
 
 
 def _parameter_remark(parameter: Parameter) -> str:
-    return f"; {parameter.role} of {parameter.consumed_by}"
+    """Role, the names of the dimensions, owner: `; weight [out_features, in_features] of Linear fc`."""
+    named = re.match(r"\[[^\]]*[A-Za-z][^\]]*\]", parameter.layout)
+    return f"; {parameter.role}{f' {named[0]}' if named else ''} of {parameter.consumed_by}"
 
 
 def _prototypes(contract: Contract) -> str:

@@ -81,7 +81,7 @@ def row(item: StateTensor, written: Collection[str] = ()) -> dict[str, Any]:
         "module_path": item.module_path,
         "module_type": type(item.module).__name__,
         "module_repr": " ".join(repr(item.module).split())[:200],
-        "torch_type": torch_type(type(item.module)),
+        "torch_type": torch_type(item.module),
         "settings": settings(item.module),
         "strides": [] if dense else [int(s) for s in item.tensor.stride()],
         "aliases": list(item.aliases),
@@ -89,8 +89,9 @@ def row(item: StateTensor, written: Collection[str] = ()) -> dict[str, Any]:
     }
 
 
-def torch_type(kind: type) -> str:
-    """The class of torch.nn whose forward() a module class runs; empty where it has a forward() of its own."""
+def torch_type(module: Any) -> str:
+    """The class of torch.nn whose forward() a module runs; empty where it has a forward() of its own."""
+    kind: type = module.__class__
     bases = [c for c in kind.__mro__ if c.__module__.startswith("torch.nn.") and not c.__name__.startswith("Parametrized")]
     defining = next((c for c in kind.__mro__ if "forward" in vars(c)), kind)
     return bases[0].__name__ if defining in bases and bases[0].__name__ != "Module" else ""
