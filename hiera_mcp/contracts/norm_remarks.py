@@ -26,7 +26,7 @@ def _of_a_norm(
 ) -> Rule:
     """weight, bias, running_mean or running_var of a norm."""
     if all(n.batch for n in norms):
-        return _of_the_batch(rule, uses, norms)
+        return _of_the_batch(rule, norms)
     scale = scale_and_shift(p, uses)
     where = _unique(
         f"into {foldings.name(n.before)} before it (weight[c] · scale[c], bias becomes bias · scale + shift: it "
@@ -56,17 +56,13 @@ def scale_and_shift(p: TracedParameter, uses: Sequence[Reading]) -> str:
     return f"scale = {weight} / sqrt(running_var + {eps}), shift = {shift}"
 
 
-def _of_the_batch(rule: Rule, uses: Sequence[Reading], norms: Sequence[Norm]) -> Rule:
+def _of_the_batch(rule: Rule, norms: Sequence[Norm]) -> Rule:
     """Statistics of the norm's own input: nothing to fold."""
-    mode = f"normalises by the mean and variance of its own input ({norms[0].extent} elements each), which differ in each call"
-    if rule.role in _STATISTICS:
-        unread = "has no effect on the output: it only keeps the average of the statistics of the batches (train mode)"
-        return replace(
-            rule, constraints=(*rule.constraints, unread), may="", must_not="scale or shift from it: the norm " + mode
-        )
-    return replace(
-        rule, may="", must_not=f"a scale or shift of each channel, or a fold into a neighbour: the norm {mode}"
-    )
+    own = f"the norm uses the mean and variance of its own input ({norms[0].extent} elements each), new in each call"
+    if rule.role not in _STATISTICS:
+        return replace(rule, may="", must_not=f"scale and shift of each channel, or a fold into a neighbour: {own}")
+    unread = f"no effect on the output: {own} (train mode), and only averages them here"
+    return replace(rule, constraints=(*rule.constraints, unread), may="", must_not="scale or shift from it")
 
 
 def _before_a_norm(rule: Rule, behind: Sequence[tuple[Norm, bool]]) -> Rule:

@@ -79,8 +79,11 @@ def _grouping(groups: int, inputs: int, outputs: int) -> tuple[str, ...]:
     if groups == 1:
         return ()
     divisible = f"in_channels {inputs} and out_channels {outputs} are divisible by groups {groups}"
-    reads = f"output channel o reads the {inputs // groups} input channels from o / {outputs // groups} · {inputs // groups} on"
-    return (f"{divisible}: {reads} (integer division)",)
+    each, reach = outputs // groups, inputs // groups
+    first = "o" if each == 1 else f"⌊o / {each}⌋"
+    if reach == 1:
+        return (f"{divisible}: depthwise, output channel o reads input channel {first} alone",)
+    return (f"{divisible}: output channel o reads {reach} input channels, from {first} · {reach} on",)
 
 
 def _transforms(settings: Mapping[str, Any], shape: Sequence[int], transposed: bool) -> str:

@@ -19,10 +19,7 @@ from hiera_mcp.model.work import Trace, TracedParameter
 
 MOST_READERS = 6
 UNREAD = "forward() does not read it"
-UPDATED = (
-    "forward() updates it: the update is no output, candidates leave it as is, and each call starts from the value that is "
-    "handed over"
-)
+UPDATED = "forward() updates it, which is no output: leave it as is; each call starts from the value handed over"
 
 
 def parameters_of(trace: Trace, namer: Namer) -> tuple[Parameter, ...]:

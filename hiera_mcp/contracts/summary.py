@@ -23,6 +23,7 @@ from hiera_mcp.model.contract import (
 
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
 """A number that is a whole part of a path: the 3 of `layers.3.weight`, not that of `conv3.weight`."""
+_DIGITS = re.compile(r"\d+")
 
 
 MOST_PATTERNS = 6
@@ -67,15 +68,15 @@ def parameter_groups(parameters: Sequence[Parameter], where: str) -> tuple[str, 
     """
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for p in parameters:  # not by layout, where the numbers of a shape may stand
-        key = (p.dtype, p.role, *p.constraints, p.may_precompute, p.must_not_precompute)
-        groups.setdefault(key, []).append(p)
+        told = (p.dtype, p.role, *p.constraints, p.may_precompute, p.must_not_precompute)
+        groups.setdefault(tuple(_DIGITS.sub("*", text) for text in told), []).append(p)
     return tuple(_group_line(group, where) for group in groups.values())
 
 
 def _group_line(group: Sequence[Parameter], where: str) -> str:
     first = group[0]
     same = len({p.layout for p in group}) == 1
-    meaning = _meaning(first if same else first.model_copy(update={"layout": "layouts differ"}))
+    meaning = _in_common([_meaning(p if same else p.model_copy(update={"layout": "layouts differ"})) for p in group])
     if len(group) == 1:
         return f"{tensor(first)} {meaning}"
     patterns: dict[str, list[Parameter]] = {}
@@ -84,6 +85,13 @@ def _group_line(group: Sequence[Parameter], where: str) -> str:
     named = [_pattern(pattern, of) for pattern, of in patterns.items()]
     rest = f" and {len(named) - MOST_PATTERNS} more patterns ({where})" if len(named) > MOST_PATTERNS else ""
     return f"{first.dtype} {meaning}. Of: {', '.join(named[:MOST_PATTERNS])}{rest}"
+
+
+def _in_common(texts: Sequence[str]) -> str:
+    """Texts that differ in numbers only, as one: `stride *` where the numbers differ."""
+    columns = zip(*(_DIGITS.findall(t) for t in texts), strict=True)
+    same = iter([len(set(column)) == 1 for column in columns])
+    return _DIGITS.sub(lambda number: number[0] if next(same) else "*", texts[0])
 
 
 def _pattern(pattern: str, of: Sequence[Parameter]) -> str:
