@@ -68,8 +68,8 @@ def parameter_groups(parameters: Sequence[Parameter], where: str) -> tuple[str, 
     """
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for p in parameters:  # not by layout, where the numbers of a shape may stand
-        told = (p.dtype, p.role, *p.constraints, p.may_precompute, p.must_not_precompute)
-        groups.setdefault(tuple(_DIGITS.sub("*", text) for text in told), []).append(p)
+        told = (*p.constraints, p.may_precompute, p.must_not_precompute)
+        groups.setdefault((p.dtype, p.role, *(_DIGITS.sub("*", text) for text in told)), []).append(p)
     return tuple(_group_line(group, where) for group in groups.values())
 
 
