@@ -1,6 +1,7 @@
 """What the planner wants to know about a workload, from a trace: operators, traffic, shares, launches."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hiera_mcp.contracts.chains import chains_of
 from hiera_mcp.contracts.coverage import coverage_of
@@ -43,12 +44,12 @@ def features_of(trace: Trace, target: Target, precision: Precision, peaks: Peaks
 
 
 def launches_of(flow: Flow, target: Target) -> int:
-    """Kernels that eager execution launches, one per operator. On CUDA a recurrent module counts as one: PyTorch hands it
-    to cuDNN as a whole, whose own number of kernels depends on its sizes."""
+    """Kernels that eager execution launches, one per operator. On CUDA each run of a recurrent module counts as
+    one: PyTorch hands it to cuDNN as a whole, whose own number of kernels depends on its sizes."""
     if is_cpu(target):
         return sum(o.count for o in flow.trace.operators if not o.is_view)
     modules = [flow.recurrent(call) for call in flow.trace.calls]
-    return sum(m is None for m in modules) + len({m for m in modules if m is not None})
+    return sum(m is None or m != before for before, m in pairwise([None, *modules]))
 
 
 def parameter_bytes(parameter: TracedParameter) -> int:

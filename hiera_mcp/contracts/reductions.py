@@ -1,7 +1,7 @@
 """Reductions of a workload: how long each is, how many there are side by side, and how their elements lie."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hiera_mcp.contracts.flow import REDUCING
 from hiera_mcp.model.contract import Reduction
@@ -20,24 +20,29 @@ def reductions_of(trace: Trace) -> tuple[Reduction, ...]:
 
 def _reduction(o: TracedOperator) -> Reduction:
     first = o.arguments[0]
-    elements, made = math.prod(first.shape), math.prod(o.result)
-    keeps_shape = made == elements
+    lengths = _lengths(first.shape, o.reduced_dims, o.reduced)
     return Reduction(
         operator=o.name,
         count=1,
         extent=o.reduced,
-        results=elements // o.reduced if keeps_shape else made,
-        contiguous=_contiguous(first.shape, first.strides, o.reduced_dims, o.reduced),
+        results=math.prod(first.shape) // o.reduced if lengths else math.prod(o.result),
+        contiguous=_contiguous(first.strides, lengths),
     )
 
 
-def _contiguous(shape: Sequence[int], strides: Sequence[int], dims: Sequence[int], extent: int) -> bool:
-    """Whether the elements of one reduction lie next to each other; those of a window never do."""
-    if math.prod(shape[d] for d in dims) != extent:
-        return False
+def _lengths(shape: Sequence[int], dims: Sequence[int], extent: int) -> Mapping[int, int]:
+    """Dimension → how many of its elements are in one reduction: of the first dimension a group may take a part (group
+    norm), of the others all. Empty for windows, which overlap."""
+    lengths = {d: shape[d] for d in dims}
+    rest = math.prod(shape[d] for d in dims[1:])
+    return lengths | {dims[0]: extent // rest} if dims else {}
+
+
+def _contiguous(strides: Sequence[int], lengths: Mapping[int, int]) -> bool:
+    """Whether the elements of one reduction lie next to each other."""
     step = 1
-    for stride, size in sorted((strides[d], shape[d]) for d in dims if shape[d] > 1):
+    for stride, size in sorted((strides[d], size) for d, size in lengths.items() if size > 1):
         if stride != step:
             return False
         step *= size
-    return True
+    return bool(lengths)

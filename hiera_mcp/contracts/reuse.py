@@ -3,29 +3,26 @@
 import math
 from collections.abc import Iterator
 
-from hiera_mcp.contracts.flow import CONTRACTIONS, Flow
+from hiera_mcp.contracts.flow import CONTRACTIONS, Flow, added
 from hiera_mcp.model.contract import Reuse
 
-ADDED = {name: ("self",) for name in ("aten.addmm", "aten.baddbmm", "aten.addmv", "aten.addbmm")}
-"""Arguments of a contraction that are only added to its result."""
 MOST = 24
 """Rows kept: the largest by what is read again."""
 
 
 def reuse_of(flow: Flow) -> tuple[Reuse, ...]:
-    """Tensors with several readers, and those that a contraction reads."""
-    rows: dict[str, Reuse] = {}
+    """Tensors that are read more than once, and those that a contraction reads; the largest of each name."""
+    rows: dict[str, tuple[int, Reuse]] = {}
     for v, readers in enumerate(flow.readers):
         uses = max(_uses(flow, v), default=0.0)
-        if len(readers) > 1 or uses:
-            row = Reuse(tensor=_name(flow, v), readers=len(readers), nbytes=flow.trace.values[v].nbytes, uses=uses)
-            kept = rows.setdefault(row.tensor, row)
-            rows[row.tensor] = row if _again(row) > _again(kept) else kept
-    return tuple(sorted(rows.values(), key=lambda r: -_again(r))[:MOST])
-
-
-def _again(row: Reuse) -> float:
-    return row.nbytes * max(row.readers - 1, 1 if row.uses else 0)
+        nbytes = flow.trace.values[v].nbytes
+        again = sum(flow.read_bytes(n, v) for n in readers) - nbytes
+        if again > 0 or uses:
+            row = Reuse(tensor=_name(flow, v), readers=len(readers), nbytes=nbytes, uses=uses)
+            weight = max(again, nbytes if uses else 0)
+            if row.tensor not in rows or weight > rows[row.tensor][0]:
+                rows[row.tensor] = (weight, row)
+    return tuple(row for _, row in sorted(rows.values(), key=lambda pair: -pair[0])[:MOST])
 
 
 def _uses(flow: Flow, value: int) -> Iterator[float]:
@@ -34,8 +31,8 @@ def _uses(flow: Flow, value: int) -> Iterator[float]:
         call = flow.trace.calls[n]
         operator = flow.operator(call)
         argument = operator.arguments[call.reads.index(value)]
-        if operator.kind in CONTRACTIONS and argument.name not in ADDED.get(operator.name, ("bias",)):
-            yield operator.flops / max(1, math.prod(argument.shape))
+        if operator.kind in CONTRACTIONS and not added(operator.name, argument.name):
+            yield round(operator.flops / max(1, math.prod(argument.shape)), 1)
 
 
 def _name(flow: Flow, value: int) -> str:

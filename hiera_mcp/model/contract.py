@@ -129,12 +129,13 @@ class Operator(Model):
 
 
 class Chain(Model):
-    """Operators that can become one kernel: each but the first reads what the one before it wrote, and nobody else does."""
+    """Operators that can become one kernel: the results of all but the last are read inside of it alone."""
 
     operators: tuple[Text, ...]
     """In order; a long chain is cut, and its last entry says how many more there are."""
     anchor: str = ""
-    """The contraction whose epilogue or prologue the rest is; empty: all of them are bound by memory."""
+    """The contraction whose epilogue or prologue the rest is; two where the second can take the result of the first tile by
+    tile (`aten.bmm, aten.bmm` in attention); empty: all of them are bound by memory."""
     length: int
     """Operators in it."""
     count: int = 1
@@ -142,7 +143,8 @@ class Chain(Model):
     crosses: int = 0
     """Elements of the longest reduction in it, whose operands stay on chip or are read twice; 0 without one."""
     saved_bytes: float
-    """Traffic in between that one kernel does without, over all occurrences."""
+    """Traffic that one kernel does without, over all occurrences: results in between, and what several of its operators
+    read."""
     share: float
     """Of the reference's estimated time that its operators take, over all occurrences. Between 0 and 1."""
 

@@ -171,7 +171,8 @@ def build_model(module: Any, precision: str, evaluate: bool) -> Any:
     model = trace_load.call("Model(*get_init_inputs())", cls, *init)
     _refuse_lazy(model)
     dtype = getattr(torch, precision)
-    _convert(model, lambda t: t.to(dtype) if t.is_floating_point() else t)
+    # detach: views of a fake tensor that was deep-copied lie in other memory than itself, those of its alias do not
+    _convert(model, lambda t: t.detach().to(dtype) if t.is_floating_point() else t.detach())
     return model.eval() if evaluate else model
 
 

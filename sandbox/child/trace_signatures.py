@@ -90,6 +90,8 @@ class Seen:
     def _bytes(self, place: int, tensor: Any) -> int:
         if self.base in GATHERS and place == 0:
             return min(unique_bytes(tensor), sum(unique_bytes(r) for r in self.results))
+        if self.base.startswith("nll_loss") and place == 0:  # one score per target
+            return min(unique_bytes(tensor), self.given[1].numel() * tensor.element_size())
         return unique_bytes(tensor)
 
 
@@ -117,7 +119,7 @@ def signature(seen: Seen, out: Any) -> dict[str, Any]:
     return {
         "name": str(seen.func._overloadpacket),
         "kind": trace_kinds.kind(seen.base),
-        "flops": 0.0 if view else flops(seen, out),
+        "flops": 0.0 if view else flops(seen, out, reach),
         "bytes_read": 0 if view else sum(sizes),
         "bytes_written": 0 if view else made,
         "is_view": view,
@@ -152,8 +154,9 @@ def _named(seen: Seen) -> dict[str, Any]:
     return given | {a.name: a.default_value for a in schema if a.name not in given and a.has_default_value()}
 
 
-def flops(seen: Seen, out: Any) -> float:
-    """FLOPs of one call: torch's own formula where it has one, else points × operations per point."""
+def flops(seen: Seen, out: Any, reach: Extent) -> float:
+    """FLOPs of one call: torch's own formula where it has one; for other products two per element that goes
+    into each result; else points × operations per point."""
     from torch.utils import flop_counter
 
     counter: Any = flop_counter
@@ -164,14 +167,16 @@ def flops(seen: Seen, out: Any) -> float:
         shapes = [t.shape for t in seen.given[:3]]
         if len(shapes) == 3 and all(len(s) == 4 for s in shapes):
             return float(counter.sdpa_flop_count(*shapes))
-    return float(_points(seen)) * trace_kinds.cost(seen.base)
+    if trace_kinds.kind(seen.base) in ("gemm", "conv"):
+        return 2.0 * reach.size * seen.results[0].numel()
+    return float(_points(seen, reach)) * trace_kinds.cost(seen.base, reach.size, _rows(seen))
 
 
-def _points(seen: Seen) -> int:
-    points = max((t.numel() for t in (*seen.given, *seen.results)), default=0)
-    if seen.base in ("mv", "addmv", "dot", "vdot"):
-        return 2 * points
-    if "_pool" in seen.base and not seen.base.startswith(("_adaptive", "adaptive")) and len(seen.args) > 1:
-        window = math.prod(seen.args[1]) if isinstance(seen.args[1], list | tuple) else int(seen.args[1])
-        return window * seen.results[0].numel()
-    return points
+def _points(seen: Seen, reach: Extent) -> int:
+    if seen.base in trace_kinds.PER_RESULT:
+        return reach.size * seen.results[0].numel()
+    return max((t.numel() for t in (*seen.given, *seen.results)), default=0)
+
+
+def _rows(seen: Seen) -> int:
+    return int(seen.given[0].shape[-1]) if seen.given and seen.given[0].dim() else 1
