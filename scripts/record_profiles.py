@@ -44,7 +44,7 @@ from hiera_mcp.sandbox.profiling import nsight
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA, RESULTS = ROOT / "tests" / "data" / "profiles", ROOT / "benchmarks" / "results"
-WHOLE = ("uncoalesced", "two_kernels", "fma_product", "spills")
+WHOLE = ("uncoalesced", "two_kernels", "fma_product")
 
 
 async def quiet(message: str, fraction: float | None) -> None:
@@ -140,7 +140,7 @@ def _row(planted: dict[str, str], profile: Profile, seconds: float) -> dict[str,
     first = profile.directions[0]
     return {
         "kernel": planted["name"],
-        "expected": {key: planted[key] for key in ("bottleneck", "first", "weak") if key in planted},
+        "expected": {key: planted[key] for key in ("bottleneck", "first", "without") if key in planted},
         "bottleneck": profile.bottleneck,
         "first": first.direction.value if first.score else "nothing",
         "scores": {d.direction.value: d.score for d in profile.directions},

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from hiera_mcp.sandbox.isolation.box import Bind
 from hiera_mcp.sandbox.profiling.metrics import SECTIONS, collected
@@ -16,8 +16,9 @@ from hiera_mcp.sandbox.profiling.metrics import SECTIONS, collected
 MOST_LAUNCHES = 16
 """Launches of one call that are profiled; each is repeated once per group of counters."""
 
-Page = Literal["raw", "details", "source"]
-PAGES: tuple[Page, ...] = ("raw", "details", "source")
+Page = Literal["raw", "details", "source", "lines"]
+PAGES: tuple[Page, ...] = get_args(Page)
+"""The last two are views of ncu's page `source`: by machine instruction, and by source line."""
 
 _INSTALLED = Path("/opt/nvidia/nsight-compute")
 
@@ -77,4 +78,5 @@ def record_command(ncu: Path, target: Sequence[str], report: str, log: str, majo
 
 def page_command(ncu: Path, report: str, page: Page) -> tuple[str, ...]:
     """The command line that prints a page of a report as CSV. Needs no GPU."""
-    return (str(ncu), "--import", report, "--page", page, "--csv", "--print-units", "base")
+    view = ("source", "--print-source", "cuda,sass") if page == "lines" else (page,)
+    return (str(ncu), "--import", report, "--page", *view, "--csv", "--print-units", "base")

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hiera_mcp.sandbox.profiling.numbers import number
 from hiera_mcp.sandbox.profiling.raw import Instruction, Kind, RawLaunch, RawRule
-from hiera_mcp.sandbox.profiling.source_page import instructions
+from hiera_mcp.sandbox.profiling.source_page import instructions, places
 
 _KINDS: dict[str, Kind] = {"OPT": "optimization", "WRN": "warning", "INF": "ok", "ERR": "error"}
 _SCOPES = {"global": "kernel", "local": "unit"}
 
 
-def from_pages(raw: str, details: str = "", source: str = "") -> tuple[RawLaunch, ...]:
+def from_pages(raw: str, details: str = "", source: str = "", lines: str = "") -> tuple[RawLaunch, ...]:
     """The launches in the CSV of a report's pages. Lines of ncu or of the program before a header are skipped."""
     rows = _table(raw)
     if len(rows) < 2:
         return ()
     header, units = rows[0], rows[1]
     whole = [row for row in rows[2:] if len(row) == len(header) and row[0]]
-    rules, code = rules_by_id(details), instructions(source)
+    rules, code = rules_by_id(details), instructions(source, places(lines))
     seen = code if len(code) == len(whole) else ((),) * len(whole)
     return tuple(_launch(header, units, row, rules, found) for row, found in zip(whole, seen, strict=True))
 

@@ -1,6 +1,8 @@
-"""The source page that Nsight Compute prints in CSV: per launch one table of machine instructions. Pure.
+"""The source page that Nsight Compute prints in CSV, in its two views. Pure.
 
-A table begins with the kernel's name on a line of its own; then come a header row and one row per instruction.
+By machine instruction: per launch one table, which begins with the kernel's name on a line of its own; then come a header
+row and one row per instruction. By source line: per launch and file one table, in which the row of a line (with its number)
+is followed by the rows of its instructions (without).
 """
 
 import csv
@@ -42,9 +44,32 @@ STALLS = {
 """Column → the sampler's reason."""
 
 
-def instructions(text: str) -> tuple[tuple[Instruction, ...], ...]:
-    """The instructions of each launch, in the order of the launches."""
-    return tuple(tuple(_instructions(rows)) for rows in _tables(text))
+Place = tuple[str, int]
+"""File and line."""
+
+
+def instructions(text: str, place_of: Mapping[int, Place]) -> tuple[tuple[Instruction, ...], ...]:
+    """The instructions of each launch, in the order of the launches, from the view by instruction.
+
+    Args:
+        place_of: address → place, from the other view.
+    """
+    return tuple(tuple(_instructions(rows, place_of)) for rows in _tables(text))
+
+
+def places(text: str) -> dict[int, Place]:
+    """Address of an instruction → its place, from the view by source line. Of one that was inlined from another file it is
+    the place of the call, whose file comes first."""
+    found: dict[int, Place] = {}
+    file, line = "", 0
+    for row in csv.reader(text.splitlines()):
+        if row[:1] == ["File Path"]:
+            file, line = "".join(row[1:2]), 0
+        elif len(row) > 2 and row[0].isdigit():
+            line = int(row[0])
+        elif len(row) > 2 and row[0] == "" and (address := _hexadecimal(row[2])) is not None:
+            found.setdefault(address, (file, line))
+    return found
 
 
 def _tables(text: str) -> Iterator[list[list[str]]]:
@@ -60,18 +85,21 @@ def _tables(text: str) -> Iterator[list[list[str]]]:
         yield table
 
 
-def _instructions(rows: Sequence[Sequence[str]]) -> Iterator[Instruction]:
+def _instructions(rows: Sequence[Sequence[str]], place_of: Mapping[int, Place]) -> Iterator[Instruction]:
     if not rows:
         return
     named = [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
-    placed = [(address, cells) for cells in named if (address := _address(cells)) is not None]
+    placed = [(address, cells) for cells in named if (address := _hexadecimal(cells.get("Address", ""))) is not None]
     first = min((address for address, _ in placed), default=0)
     for address, cells in placed:
         if _is_padding(cells):
             continue
+        file, line = place_of.get(address, ("", 0))
         yield Instruction(
             offset=address - first,
             sass=cells.get("Source", "").strip(),
+            file=file,
+            line=line,
             counts=_known(cells, COUNTS),
             stalls={name: n for name, n in _known(cells, STALLS).items() if n},
         )
@@ -81,9 +109,9 @@ def _is_padding(cells: Mapping[str, str]) -> bool:
     return cells.get("Source", "").strip() == "NOP" and not number(cells.get("Instructions Executed", ""))
 
 
-def _address(cells: Mapping[str, str]) -> int | None:
+def _hexadecimal(text: str) -> int | None:
     try:
-        return int(cells.get("Address", ""), 16)
+        return int(text, 16)
     except ValueError:
         return None
 
