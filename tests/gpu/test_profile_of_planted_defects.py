@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from hiera_mcp.contracts.bindings import render_files
 from hiera_mcp.contracts.build import build_contract
@@ -58,7 +59,7 @@ class Bench:
         return self._contracts[task]
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def bench(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Bench]:
     executor = LocalExecutor(cache_dir=tmp_path_factory.mktemp("cache"))
     yield Bench(executor)
