@@ -9,7 +9,7 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     prepare  {case}                                 {ns}
     run      {case, sets, mode, flush}              {ns: [..]}
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
-             `profile`: as `each`, marked for a profiler
+             `profile`: as `each`, and each call is marked for a profiler
     quit     {}                                     (ends)
 
 For the C ABI on cpu only the standard library is imported.
@@ -92,14 +92,17 @@ class Runner:
         def call(s: int) -> int:
             return self._candidate.run(case, s)
 
+        def marked(s: int) -> int:  # without the delivery, whose copies are none of the candidate's
+            with self._platform.marked():
+                return call(s)
+
         def deliver(s: int) -> None:
             self._candidate.deliver(case, s)
 
         if request["mode"] == "empty":
             code, ns = self._platform.each(_nothing, _nothing, sets, request["flush"])
         elif request["mode"] == "profile":
-            with self._platform.marked():
-                code, ns = self._platform.each(call, deliver, sets, request["flush"])
+            code, ns = self._platform.each(marked, deliver, sets, request["flush"])
         elif request["mode"] == "batch":
             code, ns = self._platform.batch(call, deliver, sets)
         else:
