@@ -12,6 +12,7 @@ from hiera_mcp.sandbox.profiling.launches import launches
 from hiera_mcp.sandbox.profiling.metrics import METRICS
 from hiera_mcp.sandbox.profiling.numbers import number
 from hiera_mcp.sandbox.profiling.pages import from_pages
+from hiera_mcp.sandbox.profiling.source_page import instructions, places
 
 IDS = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size"]
 
@@ -45,8 +46,9 @@ def test_what_ncu_does_not_know_is_null_and_says_which_metric_it_was() -> None:
 
 @given(st.text(max_size=300))
 def test_no_text_upsets_the_reader(text: str) -> None:
-    from_pages(text, text, text)
+    from_pages(text, text, text, text)
     from_pages('"ID","Kernel Name"\n' + text, '"ID","Rule Name","Rule Description"\n' + text, text)
+    instructions(f'"Kernel Name","k"\n"Address","Source"\n{text}', places(f'"File Path","a.cu"\n{text}'))
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=1, max_size=5))
@@ -58,6 +60,31 @@ def test_values_survive_thousands_commas(values: list[float]) -> None:
 @pytest.mark.parametrize("text", ["n/a", "", "nan", "inf", "(256, 1, 1)"])
 def test_what_is_no_number_is_not_zero(text: str) -> None:
     assert number(text) is None
+
+
+def test_an_inlined_instruction_is_placed_where_it_was_called() -> None:
+    lines = """"File Path","/box/cuda_source.cu"
+"Line No","Source","Address","Source"
+"7","<Unable to open source file>","-","-"
+"","","0x10","      MOV R1, R2"
+"","","...","..."
+"File Path","/usr/include/cuda_fp16.hpp"
+"708","<Unable to open source file>","-","-"
+"","","0x10","      MOV R1, R2"
+"","","0x20","      HADD2 R1, R2"
+"""
+    assert places(lines) == {0x10: ("/box/cuda_source.cu", 7), 0x20: ("/usr/include/cuda_fp16.hpp", 708)}
+
+
+def test_padding_behind_a_kernel_is_no_instruction_of_it() -> None:
+    table = """"Kernel Name","k",
+"Address","Source","Instructions Executed","stall_wait","stall_no_inst"
+"0x7f00","      EXIT","4","3","0"
+"0x7f10","      NOP","0","0","0"
+"""
+    ((found,),) = instructions(table, {0x7F00: ("a.cu", 3)})
+    assert (found.offset, found.sass, found.file, found.line) == (0, "EXIT", "a.cu", 3)
+    assert (dict(found.counts), dict(found.stalls)) == ({"executed": 4.0}, {"wait": 3.0})
 
 
 def test_a_real_table_of_an_h200_is_read() -> None:
