@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from hiera_mcp.model.contract import Contract
+from hiera_mcp.model.evaluation import Clocks, Interval, Timing
 from hiera_mcp.model.profile import Launch
 from hiera_mcp.sandbox.profiling.bottleneck import bottleneck, roofline
 from hiera_mcp.sandbox.profiling.facts import TaskFacts, moved, task_facts
@@ -58,3 +59,17 @@ def test_bytes_that_were_not_counted_are_null_with_a_reason(contract: Contract, 
     place = roofline(contract, 2e-3, moved([launch(dram_read=None)]))
     assert place is not None and place.moved_bytes is None and "not read" in place.moved_reason
     assert roofline(contract, None, None) is None
+
+
+def test_the_floor_is_what_a_copy_takes_here_where_that_is_more(contract: Contract) -> None:
+    slow = task_facts(contract, timed(copy_floor=5e-3), [], most=16)
+    assert (slow.floor_seconds, slow.floor_is_the_contracts, slow.floor_ratio) == (5e-3, False, 2.0)
+    fast = task_facts(contract, timed(copy_floor=1e-9), [], most=16)
+    assert (fast.floor_seconds, fast.floor_is_the_contracts) == (contract.floor.seconds, True)
+
+
+def timed(copy_floor: float) -> Timing:
+    """10 ms per call."""
+    at = Interval(median=1e-2, low=1e-2, high=1e-2)
+    clocks = Clocks(claimed=1e-2, outside=1e-2, floor=copy_floor)
+    return Timing(candidate=at, reference=at, speedup=at, pairs=10, cache="cold", clocks=clocks)
