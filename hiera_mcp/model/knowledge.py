@@ -41,6 +41,10 @@ SIGNALS: dict[str, str] = {
     "compulsory_bytes": "bytes that a fully fused kernel must move",
     "fusion_ratio": "bytes moved operator by operator / compulsory bytes",
     "footprint_over_cache": "compulsory bytes / L2 size of the GPU",
+    "fusable_share": "share of the reference's estimated time in operators that can be fused with others",
+    "library_share": "share of it in operators that some library of the target has, installed or not",
+    "depth": "operators on the longest path of dependent ones",
+    "longest_reduction": "elements that go into one result of the longest reduction, normalisation or scan; 0 without one",
     "tensor_core_legal": "whether precision and operators admit Tensor Cores",
     # the host
     "libraries_installed": "whether a maths library of the target is installed",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from hiera_mcp.model.base import Model
+from hiera_mcp.model.contract import Features
 from hiera_mcp.model.evaluation import KernelResources
 from hiera_mcp.model.knowledge import SignalValue
 from hiera_mcp.model.profile import Occupancy
@@ -91,6 +92,21 @@ def _footprint_over_cache(evidence: Evidence) -> Reading:
     if evidence.gpu is None:
         return Reading(value=None, reason="no GPU: the size of its L2 cache is unknown")
     return Reading(value=evidence.features.compulsory_bytes / evidence.gpu.l2_bytes)
+
+
+def _dataflow(get: Callable[[Features], float]) -> Reader:
+    """A signal from the dataflow of the reference, which old contracts know nothing of."""
+
+    def reader(evidence: Evidence) -> Reading:
+        if not evidence.features.depth:
+            return Reading(value=None, reason="the contract states no dataflow; build it again")
+        return Reading(value=round(get(evidence.features), 4))
+
+    return reader
+
+
+def _longest_reduction(features: Features) -> float:
+    return max((r.extent for r in features.reductions), default=0)
 
 
 def _libraries(evidence: Evidence) -> Reading:
@@ -250,6 +266,10 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "compulsory_bytes": _value(lambda e: e.features.compulsory_bytes),
         "fusion_ratio": _fusion_ratio,
         "footprint_over_cache": _footprint_over_cache,
+        "fusable_share": _dataflow(lambda f: min(1.0, sum(chain.share for chain in f.chains))),
+        "library_share": _dataflow(lambda f: 1.0 - f.uncovered_share),
+        "depth": _dataflow(lambda f: f.depth),
+        "longest_reduction": _dataflow(_longest_reduction),
         "tensor_core_legal": _value(lambda e: e.features.tensor_core_legal),
         "libraries_installed": _libraries,
         "contraction_library": _contraction_library,

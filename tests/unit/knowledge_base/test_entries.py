@@ -31,7 +31,8 @@ FLAGS = ("tensor_core_legal", "libraries_installed", "contraction_library")
 SHARES = ("contraction", "streaming", *(kind for kind in OPERATORS if kind != "any"))
 NUMBERS = (
     "operators", "launches", "parameters", "arithmetic_intensity", "intensity_over_ridge", "floor_seconds",
-    "compulsory_bytes", "fusion_ratio", "footprint_over_cache",
+    "compulsory_bytes", "fusion_ratio", "footprint_over_cache", "fusable_share", "library_share", "depth",
+    "longest_reduction",
 )  # fmt: skip
 FIRST_STEP: dict[str, SignalValue] = {
     "platform": "cuda",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hiera_mcp.model.contract import Contract
+from hiera_mcp.model.contract import Chain, Contract, Reduction
 from hiera_mcp.model.evaluation import Build, Diagnostic, Evaluation, NotRun
 from hiera_mcp.model.knowledge import SIGNALS
 from hiera_mcp.model.profile import Metric, Occupancy, Profile
@@ -41,6 +41,23 @@ def test_shares_are_summed_over_operators_of_a_kind(evidence: Callable[..., Evid
     assert values["contraction_share"] == pytest.approx(0.7)
     assert values["streaming_share"] == pytest.approx(0.3)
     assert values["operators"] == 8
+
+
+def test_facts_of_the_dataflow_are_read_where_the_contract_states_them(evidence: Callable[..., Evidence]) -> None:
+    plain = evidence()
+    names = ("fusable_share", "library_share", "depth", "longest_reduction")
+    assert all(read(plain, name).reason == "the contract states no dataflow; build it again" for name in names)
+    chains = tuple(Chain(operators=("a", "b"), length=2, saved_bytes=1, share=share) for share in (0.5, 0.25))
+    reductions = tuple(
+        Reduction(operator="aten.sum", count=1, extent=extent, results=1, contiguous=True) for extent in (8, 4096, 64)
+    )
+    known = plain.features.model_copy(
+        update={"depth": 7, "chains": chains, "reductions": reductions, "uncovered_share": 0.25}
+    )
+    told = plain.model_copy(update={"features": known})
+    assert [read(told, name).value for name in names] == [0.75, 0.75, 7, 4096]
+    bare = plain.model_copy(update={"features": known.model_copy(update={"reductions": ()})})
+    assert read(bare, "longest_reduction").value == 0
 
 
 def test_wide_loads_are_loads_too(evidence: Callable[..., Evidence]) -> None:
