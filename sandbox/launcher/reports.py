@@ -35,14 +35,15 @@ class Read:
 async def read(host: Host, ncu: Path, report: bytes) -> Read:
     """The launches in a report; none when neither the readers nor ncu can read it."""
     for folder in (*nsight.readers(ncu), None):
-        launches = await _by_module(host, report, folder)
+        launches = await by_module(host, report, folder)
         if launches:
             return Read(launches, "ncu_report")
-    launches = await _by_pages(host, ncu, report)
+    launches = await by_pages(host, ncu, report)
     return Read(launches, "CSV" if launches else "")
 
 
-async def _by_module(host: Host, report: bytes, folder: Path | None) -> tuple[RawLaunch, ...]:
+async def by_module(host: Host, report: bytes, folder: Path | None) -> tuple[RawLaunch, ...]:
+    """By `ncu_report` in `folder`, or among the packages when that is None; none when it is not there or cannot."""
     with host.work.folder("report") as work:
         (work / REPORT).write_bytes(report)
         await process.run(host.isolation, reader_box(work, folder), READ_S)
@@ -53,7 +54,8 @@ async def _by_module(host: Host, report: bytes, folder: Path | None) -> tuple[Ra
         return ()
 
 
-async def _by_pages(host: Host, ncu: Path, report: bytes) -> tuple[RawLaunch, ...]:
+async def by_pages(host: Host, ncu: Path, report: bytes) -> tuple[RawLaunch, ...]:
+    """By ncu, which prints the report's pages; none when it cannot."""
     texts: list[str] = []
     with host.work.folder("report") as work:
         (work / REPORT).write_bytes(report)

@@ -1,7 +1,9 @@
 """Hardware counters of a candidate, through the tools, by Nsight Compute inside the runner's box."""
 
+import lzma
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -17,7 +19,10 @@ from hiera_mcp.client.folder import read_folder
 from hiera_mcp.client.session import Session
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.sandbox.devices import gpus
+from hiera_mcp.sandbox.launcher.host import Host
+from hiera_mcp.sandbox.launcher.reports import by_pages, read
 from hiera_mcp.sandbox.profiling import nsight
+from hiera_mcp.sandbox.profiling.launches import launches
 from hiera_mcp.settings import from_environment
 from hiera_mcp.tools.profile_view import ProfileView
 
@@ -31,6 +36,7 @@ pytestmark = [
 
 Server = Callable[[], AbstractAsyncContextManager[Client]]
 EXAMPLES = Path(__file__).parents[2] / "examples"
+RECORDED = Path(__file__).parents[1] / "data" / "profiles" / "recorded"
 
 
 @pytest.fixture
@@ -85,3 +91,16 @@ async def test_counters_of_a_model_that_calls_torch_are_read_as_well(server: Ser
         view, profile = await profile_of_best(client, "cuda_pytorch_mlp_gelu")
     assert values(profile)["ncu_sm_pct"], profile.counters
     assert len(view.model_dump_json()) < 7000
+
+
+async def test_ncu_prints_in_a_box_what_its_reader_reads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.gettempdir())  # opening a host moves it, for its own process
+    host, program = await Host.open(tmp_path / "cache", unsafe=False), nsight.find()
+    assert program is not None
+    report = lzma.decompress((RECORDED / "uncoalesced.ncu-rep.xz").read_bytes())
+    found = await read(host, program, report)
+    printed = await by_pages(host, program, report)
+    await host.close()
+    assert found.by == "ncu_report"
+    assert [launch.lines for launch in launches(found.launches, {})] == [x.lines for x in launches(printed, {})]
+    assert launches(printed, {})[0].lines[0].line == 10
