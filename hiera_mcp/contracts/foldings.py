@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from hiera_mcp.contracts.readings import Reading, State
+from hiera_mcp.contracts.readings import Reading, State, dense
 from hiera_mcp.model.work import TracedArgument, TracedCall, TracedOperator
 
 _CONTRACTIONS = ("gemm", "conv")
+_WEIGHTS = ("weight", "mat2", "batch2")
+"""Arguments of contractions along whose last or first dimension the output channels lie."""
+_OPERANDS = (("input", "self"), ("input", "mat1"))
+"""The other operand; in aten.addmm `self` is what is added."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Foldings:
         operator = self.state.flow.operator(call)
         batch = bool(operator.settings.get("training", operator.reduced > 1))
         source = call.reads[0]
-        reason = self._reason(source, operator)
+        reason = self._reason(n, source, operator.arguments[0])
         before = None if reason or batch else self.state.flow.writer[source]
         after = None if batch else self._after(call, operator)
         return Norm(n, self.state.name(call), batch, operator.reduced, before, after, reason)
@@ -65,8 +69,8 @@ class Foldings:
         """Does one call read it, and nobody outside?"""
         return len(self.state.flow.readers[value]) == 1 and not self.state.trace.values[value].owner
 
-    def _reason(self, value: int, norm: TracedOperator) -> str:
-        """Why the norm that reads a value cannot be folded into what writes it; empty: it can."""
+    def _reason(self, norm: int, value: int, read: TracedArgument) -> str:
+        """Why a norm cannot be folded into what writes the value that it reads; empty: it can."""
         writer = self.state.flow.writer[value]
         owner = self.state.trace.values[value].owner
         if writer is None:
@@ -75,46 +79,45 @@ class Foldings:
         made = self.state.flow.operator(call)
         if made.kind not in _CONTRACTIONS:
             return f"its input is written by {made.name}, not by a convolution or matrix product"
-        if not self._has_constant_weight(call, made):
-            return f"both operands of {made.name} before it depend on the inputs"
+        if not self._reads_constant(call, _WEIGHTS):
+            return f"what {made.name} before it multiplies its channels with is no parameter: both operands depend on the inputs"
         if not self._alone(value):
-            others = [self.name(n) for n in self.state.flow.readers[value] if n != self._reader(value, norm)]
+            others = [self.name(n) for n in self.state.flow.readers[value] if n != norm]
             return f"{' and '.join(others[:3]) or owner} needs the result of {self.state.name(call)} as it is, too"
-        if not _per_channel(made, norm.arguments[0]):
+        if not _per_channel(made, read):
             return f"its channels are not the output channels of {self.state.name(call)}"
         return ""
 
-    def _reader(self, value: int, norm: TracedOperator) -> int | None:
-        calls = self.state.trace.calls
-        return next((n for n in self.state.flow.readers[value] if self.state.flow.operator(calls[n]) == norm), None)
+    def _reads_constant(self, call: TracedCall, names: Sequence[str]) -> bool:
+        """Is an argument of one of these names a function of parameters alone?"""
+        return any(self.state.constant[v] for v, _ in self._named(call, names))
 
-    def _has_constant_weight(self, call: TracedCall, operator: TracedOperator) -> bool:
-        names = ("weight", "mat1", "mat2", "batch1", "batch2", "self", "vec")
-        rows = zip(operator.arguments, call.reads, strict=False)
-        return any(a.name in names and self.state.constant[v] and len(a.shape) > 1 for a, v in rows)
+    def _named(self, call: TracedCall, names: Sequence[str]) -> Sequence[tuple[int, TracedArgument]]:
+        """The arguments of these names, each with its value."""
+        arguments = self.state.flow.operator(call).arguments
+        return [(v, a) for v, a in zip(call.reads, arguments, strict=False) if a.name in names]
 
     def _after(self, call: TracedCall, norm: TracedOperator) -> int | None:
         """A linear layer, or a convolution without padding, that alone reads the norm's result."""
-        result = next((v for v in call.writes if self._is_result(v, call, norm)), None)
-        if result is None or not self._alone(result):
-            return None
-        reader = self.state.flow.readers[result][0]
-        operator = self.state.flow.operator(self.state.trace.calls[reader])
-        return reader if self._takes_shift(self.state.trace.calls[reader], operator, norm) else None
+        size = self.state.trace.values[call.reads[0]].nbytes
+        results = [v for v in call.writes if self._alone(v) and self.state.trace.values[v].nbytes == size]
+        for result in results[:1]:
+            reader = self.state.flow.readers[result][0]
+            if self._takes_shift(self.state.trace.calls[reader], result, norm.result):
+                return reader
+        return None
 
-    def _is_result(self, value: int, call: TracedCall, norm: TracedOperator) -> bool:
-        whole = self.state.trace.values[call.reads[0]].nbytes
-        return bool(self.state.flow.readers[value]) and self.state.trace.values[value].nbytes == whole
-
-    def _takes_shift(self, call: TracedCall, operator: TracedOperator, norm: TracedOperator) -> bool:
-        if operator.kind not in _CONTRACTIONS or not self._has_constant_weight(call, operator):
+    def _takes_shift(self, call: TracedCall, result: int, shape: Sequence[int]) -> bool:
+        """Does a call multiply the channels of a norm's result with a parameter, everywhere alike?"""
+        operator = self.state.flow.operator(call)
+        read = [a for v, a in self._named(call, _OPERANDS[operator.name.endswith("addmm")]) if v == result]
+        if operator.kind not in _CONTRACTIONS or not self._reads_constant(call, _WEIGHTS) or not read:
             return False
         if operator.kind == "conv":
             padding = operator.settings.get("padding")
             plain = not operator.settings.get("transposed") and isinstance(padding, list) and not any(padding)
-            return plain and operator.arguments[0].shape == norm.result
-        rows = [a for a in operator.arguments if a.name in ("mat1", "self", "input") and len(a.shape) == 2]
-        return any(a.shape == norm.result and len(norm.result) == 2 for a in rows)
+            return plain and read[0].shape == tuple(shape)
+        return len(shape) == 2 and read[0].shape == tuple(shape)
 
 
 def is_norm(operator: TracedOperator) -> bool:
@@ -125,6 +128,7 @@ def is_norm(operator: TracedOperator) -> bool:
 def _per_channel(made: TracedOperator, read: TracedArgument) -> bool:
     """Is dimension 1 of what the norm reads the dimension of the contraction's output channels?"""
     if made.kind == "conv":
+        told_apart = len(set(read.shape[1:])) == len(read.shape) - 1 or read.strides == dense(read.shape)
         instance = (1, made.result[0] * made.result[1], *made.result[2:])
-        return read.shape in (made.result, instance)
+        return told_apart and read.shape in (made.result, instance)
     return len(read.shape) > 1 and read.shape[1] == made.result[-1] and read.strides[1] == 1

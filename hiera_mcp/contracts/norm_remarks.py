@@ -29,7 +29,7 @@ def _of_a_norm(
         return _of_the_batch(rule, norms)
     scale = scale_and_shift(p, uses)
     where = _unique(
-        f"into {foldings.name(n.before)} before it (weight[c] · scale[c], bias becomes bias · scale + shift: it "
+        f"into {foldings.name(n.before)} before it (scale on each output channel of its weight, its bias becomes bias · scale + shift: the norm "
         "alone reads that result)"
         for n in norms
         if n.before is not None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hiera_mcp.contracts.parameter_rules import OWN_STATISTICS, RELAID, Rule, convolution
-from hiera_mcp.contracts.readings import Reading, arrangement, axes
+from hiera_mcp.contracts.readings import Reading, arrangement, axes, once
 from hiera_mcp.model.work import TracedArgument, TracedParameter
 
 Maker = Callable[[TracedParameter, Reading], Rule]
@@ -19,7 +19,7 @@ def operator_rule(p: TracedParameter, uses: Sequence[Reading]) -> Rule:
         uses: as `State.uses` gives them; several are told apart in the layout.
     """
     made: dict[tuple[str, str], Rule] = {}
-    for reading in uses:
+    for reading in once(uses):
         maker = _maker(reading)
         if maker:
             rule = maker(p, reading) if reading.direct else _derived(p, reading)

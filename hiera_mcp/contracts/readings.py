@@ -1,7 +1,7 @@
 """Who reads each parameter, and in which arrangement: the dataflow of the state of a reference."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ class Reading:
     """One operator that reads a parameter, or something that is computed from parameters alone."""
 
     call: int
-    """The first call of this kind."""
+    """Its number."""
     operator: TracedOperator
     argument: TracedArgument
     direct: bool
@@ -70,12 +70,12 @@ class State:
     def direct(self, path: str) -> tuple[Reading, ...]:
         """Operators that read the parameter itself, each kind of call once, in order."""
         value = self.value_of.get(path)
-        return () if value is None else _once(self._readings(value, True))
+        return () if value is None else once(self._readings(value, True))
 
     def uses(self, path: str) -> tuple[Reading, ...]:
-        """Operators that bring it together with other data, looking through what is computed from parameters alone."""
+        """Calls that bring it together with other data, looking through what is computed from parameters alone."""
         value = self.value_of.get(path)
-        return () if value is None else _once(self._onward(value))
+        return () if value is None else tuple(self._onward(value))
 
     def _onward(self, start: int) -> Iterator[Reading]:
         waiting, seen = [start], {start}
@@ -98,7 +98,8 @@ class State:
                     yield Reading(n, operator, operator.arguments[place], direct)
 
 
-def _once(readings: Iterator[Reading]) -> tuple[Reading, ...]:
+def once(readings: Iterable[Reading]) -> tuple[Reading, ...]:
+    """The first reading of each kind of call."""
     found: dict[tuple[int, int], Reading] = {}
     for r in readings:
         found.setdefault((id(r.operator), id(r.argument)), r)

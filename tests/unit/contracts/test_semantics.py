@@ -125,7 +125,16 @@ def test_a_batch_norm_on_an_input_folds_into_nothing_before_it(read: Read) -> No
 
 def test_a_batch_norm_after_a_product_of_two_activations_is_not_folded(read: Read) -> None:
     by = read(init="self.b = nn.BatchNorm1d(4)" + EVAL, forward="return self.b(x @ x.t())")
-    assert "both operands of aten.mm before it depend on the inputs" in by["b.weight"].must_not_precompute
+    assert "both operands depend on the inputs" in by["b.weight"].must_not_precompute
+
+
+def test_a_norm_that_runs_twice_is_judged_by_both_calls(read: Read) -> None:
+    by = read(
+        init="self.l = nn.Linear(8, 8); self.b = nn.BatchNorm1d(8)" + EVAL,
+        forward="return self.b(self.l(torch.relu(self.b(self.l(x)))) * 2)",
+    )
+    assert "into Linear l before it" in by["b.weight"].may_precompute
+    assert "its input is written by aten.mul" in by["b.weight"].must_not_precompute
 
 
 def test_a_linear_layer_and_its_transposed_result_are_told_apart(read: Read) -> None:
