@@ -32,7 +32,7 @@ class TraceRequest(Model):
     timeout_s: float = 120.0
     probe_bytes: int = 1 << 30
     """The probe for degeneracy draws real data on sizes that keep parameters and the largest operator below this."""
-    probe_s: float = 8.0
+    probe_s: float = 3.0
     """Processor time after which the probe begins no further trial."""
     rates: HostRates | None = None
     """Of this host, for the probe's estimate of what its runs cost; null: a guess."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from hiera_mcp.sandbox.child.dispatch import dispatch_mode
+
 BATCH = (4, 2)
 """Leading dimensions to try: more than one sample, so that an output that ignores the sample can be told."""
 SHRINK = (2, 4, 8, 16, 32)
@@ -70,18 +72,16 @@ def drawing(sizes: Sizes) -> Any:
     A function that is given a size, and no tensor, is a factory.
     """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Drawing(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            names = [a.name for a in func._schema.arguments]
-            fresh = "size" in names and not any(isinstance(a, torch.Tensor) for a in args)
-            if fresh and names.index("size") < len(args):
-                n = names.index("size")
-                args = (*args[:n], list(sizes(tuple(args[n]))), *args[n + 1 :])
-            return func(*args, **(kwargs or {}))
+    def resized(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        names = [a.name for a in func._schema.arguments]
+        fresh = "size" in names and not any(isinstance(a, torch.Tensor) for a in args)
+        if fresh and names.index("size") < len(args):
+            n = names.index("size")
+            args = (*args[:n], list(sizes(tuple(args[n]))), *args[n + 1 :])
+        return func(*args, **kwargs)
 
-    return Drawing()
+    return dispatch_mode(resized)
 
 
 def in_words(full: Sequence[tuple[str, Sequence[int]]], small: Sequence[Sequence[int]]) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from hiera_mcp.sandbox.child.dispatch import dispatch_mode
+
 DROPOUT = "native_dropout"
 
 
@@ -32,7 +34,7 @@ def is_random(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         return False
     given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
     defaults = {a.name: a.default_value for a in func._schema.arguments}
-    return all((defaults | given)[name] for name in ("dropout_p", "train", "training") if name in defaults)
+    return all((defaults | given)[name] for name in ("dropout_p", "dropout", "train", "training") if name in defaults)
 
 
 def kind_of(func: Any) -> str:
@@ -110,16 +112,12 @@ def replaying(values: Sequence[Any]) -> Generator[_Draws]:
 
 
 def _mode(handle: Callable[[Any, str, Any], Any]) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
+    def drawn(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        if not is_random(func, args, kwargs):
+            return func(*args, **kwargs)
+        return handle(lambda: func(*args, **kwargs), kind_of(func), args)
 
-    class Drawing(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            if not is_random(func, args, kwargs):
-                return func(*args, **kwargs)
-            return handle(lambda: func(*args, **kwargs), kind_of(func), args)
-
-    return Drawing()
+    return dispatch_mode(drawn)
 
 
 def _cast(value: Any, dtype: Any) -> Any:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from hiera_mcp.sandbox.child import trace_cases, trace_load, trace_ops, trace_values
+from hiera_mcp.sandbox.child import lazy_dynamo, trace_cases, trace_load, trace_ops, trace_values
+from hiera_mcp.sandbox.child.dispatch import dispatch_mode
 from hiera_mcp.sandbox.child.trace_load import Refused, Undrawable
 from hiera_mcp.sandbox.child.trace_signatures import storage_key, tensors_of
 from hiera_mcp.sandbox.child.trace_state import StateTensor, state_of
@@ -47,18 +48,16 @@ class Meter:
 
 
 def metered(meter: Meter) -> Any:
-    """A TorchDispatchMode that adds up the memory of fresh tensors."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+    """A context manager that adds up the memory of fresh tensors."""
 
-    class Metering(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            out = func(*args, **(kwargs or {}))
-            old = {storage_key(t) for t in tensors_of((args, kwargs))}
-            fresh = [t for t in tensors_of(out) if storage_key(t) not in old]
-            meter.total += sum(t.numel() * t.element_size() for t in fresh)
-            return out
+    def measured(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        out = func(*args, **kwargs)
+        old = {storage_key(t) for t in tensors_of((args, kwargs))}
+        fresh = [t for t in tensors_of(out) if storage_key(t) not in old]
+        meter.total += sum(t.numel() * t.element_size() for t in fresh)
+        return out
 
-    return Metering()
+    return dispatch_mode(measured)
 
 
 def observe(path: Path, precision: str, limit_bytes: int) -> Observation:
@@ -110,7 +109,7 @@ def _observe_once(path: Path, precision: str, stage: Stage, meter: Meter, evalua
     """One forward() for each case."""
     import torch
 
-    fake = _fake_mode()
+    fake = lazy_dynamo.fake_mode()
     trace_values.seed(0)
     with torch.no_grad(), _plain_kernels():
         with fake if stage == "fake" else contextlib.nullcontext(), metered(meter):
@@ -134,12 +133,6 @@ def _observe_case(stage: Stage, model: Any, case: str, drawn: list[Any], precisi
     names = trace_values.forward_names(model, len(args))
     trace_values.split_arguments(names, args)
     return replace(_forward(stage, model, names, args, meter, getattr(torch, precision)), case=case)
-
-
-def _fake_mode() -> Any:
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from hiera_mcp.sandbox.child import random_draws
+from hiera_mcp.sandbox.child.dispatch import dispatch_mode
 from hiera_mcp.sandbox.child.trace_load import Undrawable
 from hiera_mcp.sandbox.child.trace_signatures import Seen, signature, storage_key, tensors_of, unique_bytes
 
@@ -82,7 +83,7 @@ class Recorder:
             self._storages.add(tensor, owner)
             if storage_key(tensor) not in self._value_of:
                 self._value_of[storage_key(tensor)] = self._new_value(tensor, owner)
-        self.mode = _mode(self)
+        self.mode = dispatch_mode(self.call)
 
     def call(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Run one operator and note it."""
@@ -208,16 +209,6 @@ class Recorder:
         if owner and size:
             piece = (tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
             self.record.touched.setdefault(owner, {})[piece] = size
-
-
-def _mode(recorder: Recorder) -> Any:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Recording(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return recorder.call(func, args, kwargs or {})
-
-    return Recording()
 
 
 def _covers(tensor: Any) -> bool:

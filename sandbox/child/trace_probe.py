@@ -87,8 +87,9 @@ class Probe:
 class SmallReference(Reference):
     """A reference whose get_inputs() draws fewer elements, under seeds that are the same for each trace."""
 
-    def __init__(self, contract: dict[str, Any]) -> None:
+    def __init__(self, contract: dict[str, Any], limit: int) -> None:
         super().__init__(contract, "cpu")
+        self._limit = limit
         self.plan = probe_sizes.Plan({}, {})
         self._seeds = itertools.count()
         self._settings: Any = None
@@ -103,6 +104,21 @@ class SmallReference(Reference):
         with probe_sizes.drawing(self.plan):
             return self._module.get_inputs()
 
+    def _check_size(self) -> None:
+        """Refuse parameters above the limit, by constructing them without data where the constructor lets itself.
+
+        Raises:
+            ReferenceFailed: they are larger.
+        """
+        try:
+            with self._torch.device("meta"):
+                model = self._module.Model(*self._module.get_init_inputs())
+        except Exception:  # noqa: BLE001 - a constructor that needs data: drawing says what it makes
+            return
+        size = sum(t.numel() * t.element_size() for t in (*model.parameters(), *model.buffers()))
+        if size > self._limit:
+            raise ReferenceFailed(f"its parameters are {size / 1e9:.3g} GB")
+
     def fit(self, plan: probe_sizes.Plan) -> dict[str, Any]:
         """Give the contract's only case the shapes that it has under `plan`; the case.
 
@@ -113,6 +129,7 @@ class SmallReference(Reference):
         with self._reported("in get_init_inputs()"):
             settings = repr(self._module.get_init_inputs())
         if settings != self._settings:
+            self._check_size()
             self.draw_parameters()
             self._settings = settings
         with self._reported("in get_inputs()"):
@@ -142,11 +159,15 @@ def probe(trace: dict[str, Any], path: Path, precision: str, cost: Cost, budget:
         return _probe(_contract(trace, path, precision), path, cost, budget)
     except (ReferenceFailed, MemoryError) as e:
         return Probe(None, f"not probed: {e}")
+    except RuntimeError as e:  # what torch raises instead of a MemoryError
+        if "allocate memory" not in str(e):
+            raise
+        return Probe(None, "not probed: its runs need more memory than the tracer has")
 
 
 def _probe(contract: dict[str, Any], path: Path, cost: Cost, budget: Budget) -> Probe:
     full = [(t["name"], t["shape"]) for t in contract["cases"][0]["inputs"]]
-    reference = SmallReference(contract)
+    reference = SmallReference(contract, budget.bytes)
     plans = _affordable([shape for _, shape in full], cost, budget)
     if not plans:
         return Probe(

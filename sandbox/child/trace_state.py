@@ -92,7 +92,9 @@ def row(item: StateTensor, written: Collection[str] = ()) -> dict[str, Any]:
 def torch_type(module: Any) -> str:
     """The class of torch.nn whose forward() a module runs; empty where it has a forward() of its own."""
     kind: type = module.__class__
-    bases = [c for c in kind.__mro__ if c.__module__.startswith("torch.nn.") and not c.__name__.startswith("Parametrized")]
+    bases = [
+        c for c in kind.__mro__ if c.__module__.startswith("torch.nn.") and not c.__name__.startswith("Parametrized")
+    ]
     defining = next((c for c in kind.__mro__ if "forward" in vars(c)), kind)
     return bases[0].__name__ if defining in bases and bases[0].__name__ != "Module" else ""
 

@@ -11,6 +11,7 @@ import pytest
 from hiera_mcp.contracts.adapter import adapt
 from hiera_mcp.contracts.bindings import render_files
 from hiera_mcp.model.contract import Contract, TensorSpec
+from hiera_mcp.sandbox.child.random_draws import is_random
 
 RECURRENT = """
 import torch
@@ -197,3 +198,15 @@ def test_the_demo_hands_over_what_the_reference_drew(
     difference = [float(run_demo(contract, c, tmp_path).split("difference ")[1].split(",")[0]) for c in (right, wrong)]
     assert difference[0] < 1e-5
     assert difference[1] > 0.1
+
+
+def test_a_recurrent_layer_without_dropout_draws_nothing_though_it_trains() -> None:
+    """cuDNN's recurrent layers carry the tag of random operators whatever their dropout is."""
+    import torch
+
+    operator = torch.ops.aten._cudnn_rnn.default
+    x = torch.ones(1)
+    head = (x, [x], 4, None, x, None, 2, 8, 0, 1, False)
+    assert not is_random(operator, (*head, 0.0, True, False, [], None), {})
+    assert is_random(operator, (*head, 0.5, True, False, [], None), {})
+    assert not is_random(operator, (*head, 0.5, False, False, [], None), {})
