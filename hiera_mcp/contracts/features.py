@@ -24,6 +24,7 @@ def features_of(trace: Trace, target: Target, precision: Precision, peaks: Peaks
     legal, reason = tensor_cores(target, precision, allow_tf32, matrix_flops(trace))
     flow = Flow(trace, [0.0 if o.is_view else _seconds(o, precision, peaks, allow_tf32) for o in trace.operators])
     libraries, uncovered = coverage_of(flow, target)
+    unused = [n for n, live in enumerate(flow.live) if not live]
     return Features(
         operators=operators_of(launched, precision, peaks, allow_tf32),
         flops=flops,
@@ -40,6 +41,8 @@ def features_of(trace: Trace, target: Target, precision: Precision, peaks: Peaks
         reuse=reuse_of(flow),
         libraries=libraries,
         uncovered_share=uncovered,
+        unused=tuple(dict.fromkeys(flow.name(n) for n in unused)),
+        unused_share=flow.share(unused),
     )
 
 

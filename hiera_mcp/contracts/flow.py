@@ -75,7 +75,8 @@ class Flow:
         call = self.trace.calls[n]
         given = zip(call.reads, self.operator(call).arguments, strict=True)
         pieces = [argument_bytes(a) for v, a in given if v == value]
-        return min(sum(pieces), max([self.trace.values[value].nbytes, *pieces]))
+        whole = max([self.trace.values[value].nbytes, *pieces])
+        return min(sum(pieces), whole, self.operator(call).bytes_read)  # the last: what a gather picks
 
     def operator(self, call: TracedCall) -> TracedOperator:
         return self.trace.operators[call.operator]

@@ -212,6 +212,10 @@ class Features(Model):
     libraries: tuple[Coverage, ...] = ()
     uncovered_share: float = 1.0
     """Share of the estimated time in operators that no library serves."""
+    unused: tuple[Text, ...] = ()
+    """Operators whose result no output depends on, each once: eager execution runs them, a candidate may leave them out."""
+    unused_share: float = 0.0
+    """Share of the estimated time in such calls."""
 
 
 class Floor(Model):

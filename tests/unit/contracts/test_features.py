@@ -184,3 +184,14 @@ def test_work_that_is_thrown_away_is_in_no_chain_but_eager_execution_launches_it
     f = features("y = x.relu(); y.mean().sqrt(); return y.exp()")
     assert _names(_chain(f)) == ["relu", "exp"]
     assert f.launches == 4
+    mean = next(o.share for o in f.operators if o.name == "aten.mean")
+    assert f.unused == ("aten.mean", "aten.sqrt")
+    assert mean < f.unused_share < 0.5
+
+
+def test_a_loss_that_picks_scores_keeps_only_those_on_chip(features: FeaturesOf) -> None:
+    f = features(
+        "return F.cross_entropy(x, t)", "[torch.rand(64, 100), torch.zeros(64, dtype=torch.int64)]", args="x, t"
+    )
+    read = 64 * (4 + 8)  # one score per row and its target: an operator reads no more of a value than it reads in all
+    assert _chain(f).saved_bytes == 4 * 64 * 100 + read
