@@ -37,7 +37,11 @@ def _maker(reading: Reading) -> Maker | None:
 
 def _derived(p: TracedParameter, reading: Reading) -> Rule:
     """The operator reads something computed from it, whose dimensions may be others."""
-    role = "mask" if _is_mask(p, reading) else f"source of {_ROLE_OF.get(reading.argument.name, 'an operand')}"
+    role = (
+        "mask"
+        if _is_mask(p, reading)
+        else f"source of {_ROLE_OF.get(f'{reading.base}.{reading.argument.name}', 'an operand')}"
+    )
     layout = f"{_plain_layout(p)}; {reading.operator.name} reads what is computed from it as {reading.argument.name}"
     return Rule(role, f"{layout} {list(reading.argument.shape)}", (), CONSTANT)
 
@@ -151,13 +155,13 @@ def _piece(p: TracedParameter, r: Reading) -> Rule:
 
 _BIAS = _fixed("bias", "[out_channels], added to each")
 _ROLE_OF: Mapping[str, str] = {
-    "weight": "a weight",
-    "mat2": "a weight",
-    "bias": "a bias",
-    "attn_mask": "a mask",
-    "mask": "a mask",
-    "indices": "indices",
+    **dict.fromkeys(("addmm.self", "addmv.self", "baddbmm.self", "convolution.bias"), "a bias"),
+    **dict.fromkeys(("mm.mat2", "addmm.mat2", "bmm.mat2", "convolution.weight"), "a weight"),
+    **dict.fromkeys(("add.self", "add.other"), "an addend"),
+    **dict.fromkeys(("mul.self", "mul.other"), "a scale"),
+    "embedding.indices": "indices",
 }
+"""Operator and argument → what a tensor is the source of."""
 _ROLES: Mapping[tuple[str, str], Maker] = {
     **{(op, name): _product(True) for op, name in (("mm", "mat2"), ("addmm", "mat2"), ("bmm", "mat2"), ("mv", "vec"))},
     **{(op, name): _product(True) for op, name in (("addmv", "vec"), ("baddbmm", "batch2"), ("addbmm", "batch2"))},

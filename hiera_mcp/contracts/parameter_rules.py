@@ -146,7 +146,7 @@ def _running(leaf: str) -> Maker:
 
 
 def _counter(p: TracedParameter) -> Rule:
-    return Rule("counter", "scalar", ("counts training batches; has no effect on the output",))
+    return Rule("counter", "scalar", ("counts training batches",))
 
 
 def _embedding(p: TracedParameter) -> Rule:

@@ -19,6 +19,7 @@ from hiera_mcp.model.work import Trace, TracedParameter
 
 MOST_READERS = 6
 UNREAD = "forward() does not read it"
+IDLE = "no effect on the outputs: nothing that is returned depends on its value"
 UPDATED = "forward() updates it, which is no output: leave it as is; each call starts from the value handed over"
 
 
@@ -42,8 +43,9 @@ class _Reader:
     foldings: Foldings
 
     def parameter(self, p: TracedParameter, namer: Namer) -> Parameter:
-        unread = _unread(p, self.state.trace)
         rule = rule_of(p, self.state, self.foldings)
+        readers = read_by(p, self.state.direct(p.path))
+        idle = self._idle(p, readers)
         return Parameter(
             name=namer.name(p.path.replace(".", "_"), "param"),
             shape=p.shape,
@@ -52,13 +54,19 @@ class _Reader:
             role=rule.role,
             layout=rule.layout,
             consumed_by=_consumer(p),
-            constraints=(*rule.constraints, *_facts(p, unread)),
-            may_precompute="" if unread else rule.may,
-            must_not_precompute="" if unread else rule.must_not,
+            constraints=(*rule.constraints, *idle, *_facts(p)),
+            may_precompute="" if idle else rule.may,
+            must_not_precompute="" if idle else rule.must_not,
             strides=dense(p.shape),
-            read_by=read_by(p, self.state.direct(p.path)),
+            read_by=readers,
             aliases=p.aliases,
         )
+
+    def _idle(self, p: TracedParameter, readers: Sequence[str]) -> tuple[str, ...]:
+        """Why it does not matter; nothing where it does, or where nothing is known."""
+        if _unread(p, self.state.trace):
+            return (UNREAD,)
+        return (IDLE,) if not readers and p.path in self.state.value_of else ()
 
 
 def read_by(p: TracedParameter, readings: Sequence[Reading]) -> tuple[str, ...]:
@@ -72,9 +80,8 @@ def _reading_text(p: TracedParameter, r: Reading) -> str:
     return f"{r.operator.name} as {r.argument.name}{f' ({how})' if how else ''}"
 
 
-def _facts(p: TracedParameter, unread: bool) -> tuple[str, ...]:
-    told = [UNREAD] if unread else []
-    told += [UPDATED] if p.updated else []
+def _facts(p: TracedParameter) -> tuple[str, ...]:
+    told = [UPDATED] if p.updated else []
     told += [f"tied: the same tensor as {', '.join(p.aliases)}; one prepared copy serves both"] if p.aliases else []
     told += [f"strides {list(p.strides)} in the reference; candidates get it dense, in C order"] if p.strides else []
     return tuple(told)

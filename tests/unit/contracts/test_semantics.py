@@ -303,6 +303,17 @@ def test_a_hidden_state_that_forward_updates_is_named(read: Read) -> None:
     assert any("forward() updates it" in c for c in by["h"].constraints)
 
 
+def test_what_does_not_reach_an_output_is_said_to_have_no_effect(read: Read) -> None:
+    by = read(
+        init="self.used = nn.Linear(8, 3); self.lost = nn.Linear(8, 3); self.spare = nn.Linear(8, 3)",
+        forward="self.lost(x); return self.used(x)",
+    )
+    assert by["used.weight"].constraints == ()
+    assert by["lost.weight"].constraints == ("no effect on the outputs: nothing that is returned depends on its value",)
+    assert by["spare.weight"].constraints == ("forward() does not read it",)
+    assert by["lost.weight"].may_precompute == by["spare.weight"].may_precompute == ""
+
+
 def test_attention_says_how_heads_lie(read: Read) -> None:
     by = read(
         init="self.a = nn.MultiheadAttention(8, 2)", inputs="[torch.rand(3, 2, 8)]", forward="return self.a(x, x, x)[0]"
