@@ -1,11 +1,14 @@
 """Fake tensors without the import of torch._dynamo, which takes as long as that of torch itself.
 
-FakeTensorMode itself reads a few settings of `torch._dynamo.config`, and nothing else of the package. A stand-in has them.
-Whoever imports the package, as some operators' shape rules do, or asks the stand-in for anything else, gets the real one.
+FakeTensorMode reads a few settings of `torch._dynamo.config`, and wrapped functions ask for `torch._dynamo.disable`, which has
+nothing to do where nothing is compiled. A stand-in has these two. Whoever asks it for anything else, or imports a submodule,
+gets the real package in its place.
 """
 
 import importlib
 import sys
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,12 +17,41 @@ NAME = "torch._dynamo"
 
 
 class _StandIn(ModuleType):
-    """`torch._dynamo` with its settings alone; any other attribute brings the real one."""
+    """`torch._dynamo` with its settings and an idle `disable`; any other attribute brings the real one."""
+
+    @staticmethod
+    def disable(function: Any, *_: Any, **__: Any) -> Any:
+        return function
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(importlib.import_module(NAME), name)
+        return getattr(_real(), name)
+
+
+class _Finder:
+    """Brings the real package before one of its submodules is imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith(f"{NAME}.") or name == f"{NAME}.config":
+            return None
+        real = _real()
+        loaded = sys.modules.get(name)
+        return PathFinder.find_spec(name, real.__path__) if loaded is None else ModuleSpec(name, _Loaded(loaded))
+
+
+class _Loaded(Loader):
+    """A loader for a module that the real package has imported already."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
 
 
 def fake_mode() -> Any:
@@ -28,24 +60,21 @@ def fake_mode() -> Any:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     package = Path(torch.__file__).parent / "_dynamo"
-    if NAME in sys.modules or not (package / "config.py").is_file():
-        return FakeTensorMode(allow_non_fake_inputs=True)
+    if NAME not in sys.modules and (package / "config.py").is_file():
+        _stand_in(torch, package)
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def _stand_in(parent: Any, package: Path) -> None:
     stand_in: Any = _StandIn(NAME)
     stand_in.__path__ = [str(package)]
-    sys.modules[NAME] = stand_in
-    try:
-        stand_in.config = importlib.import_module(f"{NAME}.config")
-        parent: Any = torch
-        parent._dynamo = stand_in
-        _unwrap(FakeTensorMode)
-        return FakeTensorMode(allow_non_fake_inputs=True)
-    finally:
+    sys.modules[NAME] = parent._dynamo = stand_in
+    sys.meta_path.insert(0, _Finder())
+    stand_in.config = importlib.import_module(f"{NAME}.config")
+
+
+def _real() -> ModuleType:
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
+    if isinstance(sys.modules.get(NAME), _StandIn):
         del sys.modules[NAME]
-
-
-def _unwrap(mode: Any) -> None:
-    """The mode's dispatch is wrapped so that dynamo leaves it alone; the first call through the wrapper imports dynamo,
-    unless the function says already what takes its place."""
-    raw: Any = getattr(mode.__dict__["__torch_dispatch__"], "__wrapped__", None)
-    if raw is not None:
-        setattr(raw, "__dynamo_disable", raw)
+    return importlib.import_module(NAME)
