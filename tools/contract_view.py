@@ -86,6 +86,12 @@ def floor_view(contract: Contract, whole: str) -> FloorView:
     )
 
 
+def unused_text(features: Features) -> str:
+    if not features.unused:
+        return ""
+    return f"{', '.join(features.unused)}: {features.unused_share:.0%} of the time"
+
+
 def features_view(features: Features, lists: dict[str, tuple[str, ...]], whole: str) -> FeaturesView:
     """The workload's figures, and its lists as far as they are shown."""
     return FeaturesView(
@@ -99,5 +105,6 @@ def features_view(features: Features, lists: dict[str, tuple[str, ...]], whole: 
         tensor_core_legal=features.tensor_core_legal,
         tensor_core_reason=clipped(features.tensor_core_reason, whole),
         uncovered_share=round(features.uncovered_share, 3),
+        unused=clipped(unused_text(features), whole),
         **{name: lists[name] for name in ("operators", "chains", "reductions", "reuse", "libraries")},
     )

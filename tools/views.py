@@ -40,6 +40,8 @@ class FeaturesView(Model):
     tensor_core_reason: str
     uncovered_share: float
     """Share of time in operators that no library serves, 0 to 1."""
+    unused: str
+    """Operators that no output depends on, which a candidate may leave out; empty: none."""
     operators: tuple[str, ...]
     """The most expensive first, with estimated share of the reference's time, FLOPs and bytes."""
     chains: tuple[str, ...]

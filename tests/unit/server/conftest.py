@@ -40,7 +40,7 @@ from hiera_mcp.model.evaluation import (
     Verification,
 )
 from hiera_mcp.model.profile import Metric, Profile, Profiled
-from hiera_mcp.model.work import CheckReport, CheckRequest, DoctorReport, EvaluateRequest, ProfileRequest
+from hiera_mcp.model.work import CheckReport, CheckRequest, DoctorReport, EvaluateRequest, HostRates, ProfileRequest
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.server import create_server
 from hiera_mcp.settings import Settings
@@ -151,6 +151,9 @@ class ScriptedExecutor:
             isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
         )
     )
+
+    async def host_rates(self, notify: Notify) -> HostRates:
+        return HostRates(bandwidth=((1 << 20, 1e10),), flops={"fp32": 1e11, "fp64": 5e10})
 
     async def trace(self, request: Any, notify: Notify) -> Any:
         raise SandboxError("The scripted executor cannot trace.")
