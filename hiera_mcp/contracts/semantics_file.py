@@ -24,17 +24,28 @@ HOW_TO_READ = {
 def render_semantics(contract: Contract) -> str:
     """Role, layout, strides, readers, constraints and what may be prepared of each parameter, as JSON."""
     names = _rule_names(contract.parameters)
-    text = {
-        "how_to_read": HOW_TO_READ,
-        "rules": {name: rule for rule, name in names.items()},
-        "tensors": {p.name: _row(p, names) for p in contract.parameters},
+    tensors = {p.name: _lines(_row(p, names), "   ") for p in contract.parameters}
+    parts = {
+        "how_to_read": _lines(HOW_TO_READ, "  "),
+        "rules": _lines({name: rule for rule, name in names.items()}, "  "),
+        "tensors": "{" + ",".join(f"\n  {_json(name)}: {row}" for name, row in tensors.items()) + "\n }",
     }
-    return json.dumps(text, indent=1, ensure_ascii=False) + "\n"
+    return "{" + ",".join(f"\n {_json(name)}: {text}" for name, text in parts.items()) + "\n}\n"
+
+
+def _lines(fields: Mapping[str, Any], indent: str) -> str:
+    """An object with one field per line, lists in one line each."""
+    return "{" + ",".join(f"\n{indent}{_json(k)}: {_json(v)}" for k, v in fields.items()) + f"\n{indent[:-1]}}}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _rule_names(parameters: Sequence[Parameter]) -> Mapping[str, str]:
     """Long texts that occur more than once → their names."""
-    counted = Counter(t for p in parameters for value in p.model_dump().values() for t in _texts(value))
+    dumped = [p.model_dump(exclude={"consumed_by", "path", "name"}) for p in parameters]
+    counted = Counter(t for row in dumped for value in row.values() for t in _texts(value))
     repeated = [t for t, n in counted.items() if n > 1 and len(t) >= SHORTEST_RULE]
     return {t: f"@{n}" for n, t in enumerate(repeated, 1)}
 
