@@ -66,7 +66,8 @@ class _Reader:
         """Why it does not matter; nothing where it does, or where nothing is known."""
         if _unread(p, self.state.trace):
             return (UNREAD,)
-        return (IDLE,) if not readers and p.path in self.state.value_of else ()
+        hidden = any(note.startswith("data-dependent") for note in self.state.trace.notes)  # NumPy may read it, say
+        return (IDLE,) if not readers and p.path in self.state.value_of and not hidden else ()
 
 
 def read_by(p: TracedParameter, readings: Sequence[Reading]) -> tuple[str, ...]:
