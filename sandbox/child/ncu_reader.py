@@ -64,10 +64,10 @@ def _number(metric: Any) -> float | None:
 
 
 def _rule(result: dict[str, Any]) -> dict[str, Any] | None:
-    said = result.get("rule_message") or {}
+    said: dict[str, Any] = result.get("rule_message") or {}
     if not said.get("message"):
         return None
-    estimate = result.get("speedup_estimation") or {}
+    estimate: dict[str, Any] = result.get("speedup_estimation") or {}
     kind = int(said.get("type", 0))
     return {
         "rule": result["rule_identifier"],
@@ -83,7 +83,8 @@ def _instructions(action: Any) -> Iterator[dict[str, Any]]:
     values = {ours: _by_address(action, theirs) for theirs, ours in PER_INSTRUCTION.items()}
     names = [n for n in action.metric_names() if n.startswith(SAMPLES) and not n.endswith(NOT_ISSUED)]
     stalls = {name.removeprefix(SAMPLES): _by_address(action, name) for name in names}
-    for address in sorted(set().union(*values.values(), *stalls.values())):
+    addresses = {address for table in (*values.values(), *stalls.values()) for address in table}
+    for address in sorted(addresses):
         place = action.source_info(address)
         yield {
             "address": address,
