@@ -13,22 +13,21 @@ import os
 import resource
 import signal
 import sys
-import time
 from typing import Any, NoReturn
 
 from hiera_mcp.sandbox.child import landlock, seccomp
-from hiera_mcp.sandbox.child.tree import kill_descendants
+from hiera_mcp.sandbox.child.prctl import PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from hiera_mcp.sandbox.child.tree import end_descendants
 
-_SET_PDEATHSIG, _SET_SUBREAPER, _CAPBSET_DROP = 1, 36, 24
 _CAPABILITIES = 64
 _FAILED = 125
 
 
 def main() -> None:
     config, argv = json.loads(sys.argv[1]), sys.argv[2:]
-    _prctl(_SET_SUBREAPER, 1)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, _end)
-    _prctl(_SET_PDEATHSIG, signal.SIGTERM)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != config["parent"]:
         os._exit(_FAILED)
     ready_read, ready_write = os.pipe()
@@ -48,7 +47,7 @@ def _guard(pid: int, status_fd: int, ready: Any) -> NoReturn:
     with ready:
         problem = ready.read().decode("utf-8", "replace")
     code = _wait_for(pid)
-    _clean_up()
+    end_descendants()
     if problem:
         sys.stderr.write(f"jail: {problem}\n")
         sys.stderr.flush()
@@ -66,21 +65,9 @@ def _wait_for(pid: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _clean_up() -> None:
-    """Kill and reap until there is no child left."""
-    while True:
-        kill_descendants(os.getpid())
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.001)
-
-
 def _end(_signal: int, _frame: object) -> None:
     """The launcher is gone."""
-    _clean_up()
+    end_descendants()
     os._exit(_FAILED)
 
 
@@ -93,7 +80,7 @@ def _become(config: dict[str, Any], argv: list[str], supervisor: int, ready: int
         _limit(config["limits"])
         os.chdir(config["folder"])
         _drop(config["user"], config["confined"])
-        _prctl(_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != supervisor:
             os._exit(_FAILED)
         if config["confined"]:
@@ -136,7 +123,7 @@ def _drop(user: int, confined: bool) -> None:
 def _drop_capabilities() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(_CAPABILITIES):
-        libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that this kernel does not know
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that this kernel does not know
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     if libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())) != 0:
         raise OSError(ctypes.get_errno(), "capset failed")
@@ -149,12 +136,6 @@ def _close_all_but(kept: set[int]) -> None:
                 os.close(int(name))
             except OSError:
                 continue  # the descriptor that listed the folder
-
-
-def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl failed")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hiera_mcp.sandbox.child import probe_sizes, trace_forward, trace_load, trace_values
+from hiera_mcp.sandbox.child.processor_time import OutOfTime, at_most
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import EVAL_NOTE, Reference, ReferenceFailed
 from hiera_mcp.sandbox.child.trials import Trials
@@ -40,6 +41,7 @@ ORACLE = 3
 """A trial takes so many times as long with a float64 oracle."""
 
 
+SLOW = "not probed: one run takes too long on this processor"
 NO_ORACLE = "compared with the reference's own output: one in float64 takes too long on this processor"
 
 
@@ -64,7 +66,7 @@ class Budget:
     bytes: int
     """No tensor of the probe, and not all parameters together, may be larger."""
     seconds: float
-    """Processor time, which a busy host does not lengthen; no further trial when it would end later."""
+    """Processor time, which a busy host does not lengthen; no further trial when it would end later, and none goes on."""
     bandwidth: float
     """Bytes per second."""
     flops: float
@@ -203,7 +205,10 @@ def _first_that_runs(
     why = ""
     for plan, with_oracle in plans:
         try:
-            case = reference.fit(plan)
+            with at_most(seconds):
+                case = reference.fit(plan)
+        except OutOfTime:
+            return Probe(None, SLOW, unfinished=True)
         except ReferenceFailed as e:
             if plan.changes_nothing:
                 _run_as_it_is(path, reference.contract)
@@ -256,30 +261,48 @@ def _elements(shapes: Sequence[Sequence[int]]) -> int:
 
 
 def _survey(reference: SmallReference, sizes: str, with_oracle: bool, seconds: float) -> Probe:
-    deadline = time.process_time() + seconds
     trials = Trials(reference, Record(), lambda: None, with_oracle)
-    own: dict[str, bool] = {}
-    told_by: list[str] = []
-    before, last = trials.told.passing(), time.process_time()
-    for trial in trials.survey():
-        passing = trials.told.passing()
-        if trials.count <= OWN_TRIALS:
-            own = trials.told.fates()
-        elif len(passing) < len(before):
-            told_by.append(re.sub(r" #\d+", "", trial.label))
-        now = time.process_time()
-        if trials.told.untold() and 2 * now - last > deadline:
-            return Probe(own if trials.count >= OWN_TRIALS else None, _unfinished(trials), sizes, unfinished=True)
-        before, last = passing, now
+    seen = _Seen()
+    try:
+        with at_most(seconds):
+            finished = seen.follow(trials, time.process_time() + seconds)
+    except OutOfTime:
+        finished = False
+    if not finished:
+        return Probe(seen.own if seen.count >= OWN_TRIALS else None, _unfinished(seen.count), sizes, unfinished=True)
     if not trials.count:
         return Probe(None, "not probed: the reference gives NaN or infinity on all inputs that were tried", sizes)
-    return Probe(
-        own, "" if with_oracle else NO_ORACLE, sizes, "; ".join(dict.fromkeys(told_by)), bool(trials.told.untold())
-    )
+    remedy = "; ".join(dict.fromkeys(seen.told_by))
+    return Probe(seen.own, "" if with_oracle else NO_ORACLE, sizes, remedy, bool(trials.told.untold()))
 
 
-def _unfinished(trials: Trials) -> str:
-    return f"what tells them apart was searched for in {trials.count} trials only: they are slow on this processor"
+class _Seen:
+    """What passes on the task's own draw, and which trials told it from the right answer."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.own: dict[str, bool] = {}
+        self.told_by: list[str] = []
+
+    def follow(self, trials: Trials, deadline: float) -> bool:
+        """Go through the trials; false when time would be up before the next one ends."""
+        before, last = trials.told.passing(), time.process_time()
+        for trial in trials.survey():
+            self.count += 1
+            passing = trials.told.passing()
+            if self.count <= OWN_TRIALS:
+                self.own = trials.told.fates()
+            elif len(passing) < len(before):
+                self.told_by.append(re.sub(r" #\d+", "", trial.label))
+            now = time.process_time()
+            if trials.told.untold() and 2 * now - last > deadline:
+                return False
+            before, last = passing, now
+        return True
+
+
+def _unfinished(trials: int) -> str:
+    return f"what tells them apart was searched for in {trials} trials only: they are slow on this processor"
 
 
 def _contract(trace: dict[str, Any], path: Path, precision: str) -> dict[str, Any]:

@@ -1,24 +1,42 @@
-"""Boxed program: what a reference is, as a Trace. Reads a TraceRequest, runs the user's code, writes the result.
+"""Boxed program: what references are, as Traces. Imports torch once; each reference then runs in a child of its own.
 
-    python -P -m hiera_mcp.sandbox.child.tracer [--request /box/request.json] [--result /box/result.json]
+    python -P -m hiera_mcp.sandbox.child.tracer --fd N
 
-The result is `{"trace": Trace}` or `{"error": {"kind": "task" | "toolchain", "what", "todo", "valid"}}`; `toolchain` when
-torch itself is missing, which is not the reference's fault. Any other end of the process (a signal, an exit status other
-than 0, no result file) means that the reference ended it, or that the tracer broke.
+It says `{"event": "ready"}` when torch is imported. To each `{"request": TraceRequest}` it answers `{"trace": Trace}` or
+`{"error": {"kind": "task" | "toolchain", "what", "todo", "valid"}}`; `toolchain` when torch itself is missing, which is not
+the reference's fault. A reference that ends its process ends this program in the same way, and one that leaves files behind
+ends it after the answer: the next reference then finds a fresh box.
 """
 
 import argparse
+import gc
 import importlib
 import json
 import os
+import shutil
+import signal
+import socket
 import sys
+import tempfile
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from hiera_mcp.sandbox.child import trace_cases, trace_flow, trace_notes, trace_probe, trace_state
+from hiera_mcp.sandbox.child import (
+    lazy_dynamo,
+    leftovers,
+    trace_cases,
+    trace_flow,
+    trace_notes,
+    trace_probe,
+    trace_state,
+    wire,
+)
+from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from hiera_mcp.sandbox.child.trace_forward import Observation, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 from hiera_mcp.sandbox.child.trace_state import StateTensor
+from hiera_mcp.sandbox.child.tree import end_descendants
 
 TORCH = (
     "Install torch into the Python environment of hiera_mcp (`pip install torch`): references are run with it, in a box "
@@ -31,21 +49,92 @@ GUESS: dict[str, Any] = {"bandwidth": [[1 << 20, 5e9]], "flops": {"fp32": 5e10}}
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tracer")
-    parser.add_argument("--request", type=Path, default=Path("/box/request.json"))
-    parser.add_argument("--result", type=Path, default=Path("/box/result.json"))
-    options = parser.parse_args(argv)
-    request = json.loads(options.request.read_text(encoding="utf-8"))
+    parser.add_argument("--fd", type=int, required=True)
+    sock = socket.socket(fileno=parser.parse_args(argv).fd)
     sys.dont_write_bytecode = True
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # a reference that calls torch.compile is traced as it stands
-    options.result.write_text(json.dumps(_result(request, options.result.parent)))
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # tracers that run side by side would spin in each other's way
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_DUMPABLE, 0)  # no reference may look into this process, or write into it
+    missing = _import_torch()
+    untouched = _files()
+    wire.send(sock, {"event": "ready"})
+    while _files() == untouched:
+        try:
+            order, _ = wire.receive(sock)
+        except wire.Closed:
+            break
+        wire.send_body(sock, missing or _in_a_child(sock, order["request"]))
     return 0
 
 
-def _result(request: dict[str, Any], work: Path) -> dict[str, Any]:
+def _import_torch() -> bytes | None:
+    """Import all that each trace needs, before any code of a reference. The answer to everything when torch is missing."""
     try:
-        importlib.import_module("torch")  # before any code of the reference: a missing torch is not its fault
+        importlib.import_module("torch")
+        lazy_dynamo.fake_mode()
     except (ImportError, OSError) as e:
-        return {"error": {"kind": "toolchain", "what": f"torch cannot be imported: {e}.", "todo": TORCH, "valid": []}}
+        error: dict[str, Any] = {
+            "kind": "toolchain",
+            "what": f"torch cannot be imported: {e}.",
+            "todo": TORCH,
+            "valid": [],
+        }
+        return json.dumps({"error": error}).encode()
+    gc.freeze()  # what no collection touches stays shared with the children
+    return None
+
+
+def _files() -> list[set[str]]:
+    """What lies where a reference may write."""
+    folders = {os.environ["HIERA_BOX"], tempfile.gettempdir(), "/dev/shm"}
+    return [set(os.listdir(folder)) for folder in sorted(folders) if os.path.isdir(folder)]
+
+
+def _in_a_child(sock: socket.socket, request: dict[str, Any]) -> bytes:
+    """The answer to one request."""
+    work = Path(tempfile.mkdtemp(prefix="trace-", dir=os.environ["HIERA_BOX"]))
+    child = os.fork()
+    if child == 0:
+        sock.close()
+        _trace_and_end(request, work)
+    _, status = os.waitpid(child, 0)
+    end_descendants()
+    result = leftovers.read_result(work / "result.json")
+    shutil.rmtree(work, ignore_errors=True)
+    if status or result is None:
+        _end_likewise(os.waitstatus_to_exitcode(status))
+    return result
+
+
+def _trace_and_end(request: dict[str, Any], work: Path) -> NoReturn:
+    """In the child. Its parent's own clean-up, at the end of the interpreter, is not its business."""
+    code = 1
+    try:
+        os.setsid()
+        prctl(PR_SET_DUMPABLE, 1)
+        result = json.dumps(_result(request, work))
+        (work / "result.json").write_text(result)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _end_likewise(code: int) -> NoReturn:
+    """End as the child did: by exit status `code`, or by signal -`code`."""
+    if code < 0:
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _result(request: dict[str, Any], work: Path) -> dict[str, Any]:
     try:
         return {"trace": trace(request, work)}
     except Refused as e:

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterable
+
+_PAUSE_S = 0.001
 
 
 def descendants(pid: int) -> list[int]:
@@ -29,6 +32,19 @@ def kill_descendants(pid: int) -> int:
         for one in below:
             signal_process(one, number)
     return len(below)
+
+
+def end_descendants(longest_s: float = float("inf")) -> None:
+    """Kill and reap everything below this process, a subreaper, until there is no child left."""
+    until = time.monotonic() + longest_s
+    while time.monotonic() < until:
+        kill_descendants(os.getpid())
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(_PAUSE_S)
 
 
 def signal_process(pid: int, number: int) -> None:

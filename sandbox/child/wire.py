@@ -28,7 +28,11 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
     Raises:
         Closed: the other side is gone.
     """
-    body = json.dumps(message).encode()
+    send_body(sock, json.dumps(message).encode(), fds)
+
+
+def send_body(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> None:
+    """Send one message that is JSON already. Raises as `send` does."""
     data = HEADER.pack(len(body)) + body
     try:
         sent = socket.send_fds(sock, [data], list(fds)) if fds else sock.send(data)

@@ -6,13 +6,13 @@ called from a worker thread.
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import time
 
 from hiera_mcp.errors import LostError, SandboxError
+from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, prctl
 from hiera_mcp.sandbox.child.tree import children, kill_descendants, signal_process
 from hiera_mcp.sandbox.isolation.box import BOX, BoxSpec, Command, Isolation, Outcome
 from hiera_mcp.sandbox.isolation.ending import Ending, Stop, interpret, status_value
@@ -24,7 +24,6 @@ _KILL_POLL_S = 0.005
 _UNKILLABLE_S = 15.0
 """A process that waits inside a driver can ignore even SIGKILL: never wait for it for ever."""
 _STATUS_BYTES = 64 << 10
-_SUBREAPER = 36
 
 
 async def run(isolation: Isolation, spec: BoxSpec, timeout_s: float) -> Outcome:
@@ -56,7 +55,7 @@ async def start(isolation: Isolation, spec: BoxSpec) -> "BoxProcess":
 
 def become_subreaper() -> None:
     """Orphans of this process's children become children of this process, so that they can be found and reaped."""
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 class BoxProcess:
@@ -112,6 +111,10 @@ class BoxProcess:
             await asyncio.wait({self._supervisor})
             raise
         return bool(done)
+
+    def forget_output(self) -> None:
+        """What it wrote so far belongs to an earlier job."""
+        self._output = Output()
 
     def _stop(self, reason: Stop) -> None:
         if self._stopped is None:

@@ -25,14 +25,15 @@ CACHES = (
 )
 
 
-def tracer(work: Path) -> BoxSpec:
-    """The tracer: reads /box/request.json, writes /box/result.json."""
+def tracer(work: Path, fd: int) -> BoxSpec:
+    """The tracer: runs one reference after another, each in a process of its own."""
     return BoxSpec(
-        argv=child_argv("tracer", "--request", f"{BOX}/request.json", "--result", f"{BOX}/result.json"),
+        argv=child_argv("tracer", "--fd", str(fd)),
         work=work,
         limits=BoxLimits(memory_bytes=host_memory() // 2, processes=256),
         binds=_python(),
         env=environment(),
+        fds=(fd,),
     )
 
 

@@ -5,24 +5,21 @@ namespace to its parent's life last of all, so that a launcher killed in those m
 subreaper this process inherits whatever the launcher leaves, kills it, and removes its work folders.
 """
 
-import ctypes
 import os
 import signal
 import tempfile
-import time
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from hiera_mcp.sandbox.child.tree import kill_descendants
+from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from hiera_mcp.sandbox.child.tree import end_descendants
 from hiera_mcp.sandbox.launcher.work import remove_stale
 
 GRACE_S = 1.0
 """So long may the launcher take to end by itself once the server is gone."""
 STUCK_S = 5.0
 """What does not react to SIGKILL for so long is stuck in the kernel or in a driver, and left alone."""
-_PAUSE_S = 0.002
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def stay_behind(channel_fd: int) -> None:
@@ -34,14 +31,14 @@ def stay_behind(channel_fd: int) -> None:
     Args:
         channel_fd: the launcher's channel to the server, which must not be held open here.
     """
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     guardian, launcher = os.getpid(), os.fork()
     if launcher:
         os.close(channel_fd)
         _guard(launcher)
     os.setsid()  # a signal to one process group does not reach both
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     if os.getppid() != guardian:
         os._exit(1)
 
@@ -51,7 +48,7 @@ def _guard(launcher: int) -> NoReturn:
     ended = 0
     while ended != launcher:
         ended, _ = os.waitpid(-1, 0)
-    _end_all()
+    end_descendants(STUCK_S)
     remove_stale(Path(tempfile.gettempdir()))
     os._exit(0)
 
@@ -70,23 +67,4 @@ def _end_with_the_server(launcher_fd: int) -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGALRM, end)
     signal.signal(signal.SIGHUP, end_soon)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGHUP)
-
-
-def _end_all() -> None:
-    """Kill and reap until no child is left."""
-    until = time.monotonic() + STUCK_S
-    while time.monotonic() < until:
-        kill_descendants(os.getpid())
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(_PAUSE_S)
-
-
-def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+    prctl(PR_SET_PDEATHSIG, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""What every operation of the launcher shares: isolation, work folders, caches, locks, warm judges."""
+"""What every operation of the launcher shares: isolation, work folders, caches, locks, warm judges and tracers."""
 
 import asyncio
 import contextlib
@@ -15,6 +15,7 @@ from hiera_mcp.sandbox.isolation.box import Isolation
 from hiera_mcp.sandbox.launcher.judges import Judges
 from hiera_mcp.sandbox.launcher.locks import DeviceLocks
 from hiera_mcp.sandbox.launcher.pruning import prune
+from hiera_mcp.sandbox.launcher.tracers import Tracers
 from hiera_mcp.sandbox.launcher.work import OPEN_TO_BOXES, WorkRoot
 
 
@@ -30,6 +31,7 @@ class Host:
     """As many compilers at once as there are processors."""
     locks: DeviceLocks
     judges: Judges
+    tracers: Tracers
 
     @classmethod
     async def open(cls, cache: Path, unsafe: bool) -> "Host":
@@ -40,7 +42,7 @@ class Host:
             cache.mkdir(mode=OPEN_TO_BOXES, parents=True, exist_ok=True)
         await asyncio.to_thread(prune, cache)
         slots = asyncio.Semaphore(processors())
-        return cls(await _choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work))
+        return cls(await _choose(unsafe), work, cache, slots, DeviceLocks(), Judges(work), Tracers(work))
 
     @property
     def isolation(self) -> Isolation:
@@ -54,7 +56,7 @@ class Host:
         return self.found
 
     async def close(self) -> None:
-        await self.judges.close()
+        await asyncio.gather(self.judges.close(), self.tracers.close())
         self.work.remove()
 
 

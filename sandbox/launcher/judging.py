@@ -13,6 +13,7 @@ from hiera_mcp.errors import LostError, SandboxError, TaskError
 from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.space import MODEL_FILE
 from hiera_mcp.model.work import EvaluateRequest, JudgeReport, ProfileRequest
+from hiera_mcp.sandbox.child.leftovers import read_result
 from hiera_mcp.sandbox.compilers.build import Built
 from hiera_mcp.sandbox.devices import gpu_named
 from hiera_mcp.sandbox.executor import Notify
@@ -21,9 +22,9 @@ from hiera_mcp.sandbox.isolation.box import Bind, BoxSpec, Outcome
 from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, Ready, ending
-from hiera_mcp.sandbox.launcher.leftovers import read_result
+from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, Ready
 from hiera_mcp.sandbox.launcher.verdict import judged
+from hiera_mcp.sandbox.launcher.warm import ending
 
 GRACE_S = 30.0
 """So long may the judge take to notice that its runner is gone: it may be in the middle of the reference."""
@@ -149,16 +150,16 @@ async def _judge(job: Job) -> AsyncGenerator[Judge]:
     """A judge for the job; kept warm after a clean end or a refusal of the task, ended after any other."""
     await job.notify(f"getting a judge on {job.device}", None)
     judges = job.host.judges
-    found = await judges.take(job.device, job.request.contract.id, job.host.isolation, boxes.judge)
+    found = await judges.take(job.device, job.request.contract.id, job.host.isolation)
     try:
         yield found
     except JudgeLost as e:
-        raise JudgeLost(ending(await judges.drop(found))) from e
+        raise JudgeLost(ending(await found.end())) from e
     except TaskError:
         judges.keep(job.device, found)
         raise
     except BaseException:
-        await judges.drop(found)
+        await found.end()
         raise
     judges.keep(job.device, found)
 

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from hiera_mcp.errors import SandboxError
 from hiera_mcp.model.work import HostRates
+from hiera_mcp.sandbox.child.leftovers import read_result
 from hiera_mcp.sandbox.devices import cpu_name, processors
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.leftovers import read_result
 from hiera_mcp.sandbox.launcher.verdict import tail
 
 TIMEOUT_S = 120.0

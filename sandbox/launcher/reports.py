@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from hiera_mcp.sandbox.child.leftovers import read_result
 from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.binds import child_binds, python_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.leftovers import read_result
 from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.sandbox.profiling.pages import from_pages
 from hiera_mcp.sandbox.profiling.raw import RawLaunch, from_json

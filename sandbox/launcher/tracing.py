@@ -1,18 +1,15 @@
-"""Trace a reference in a box and read what the tracer left, which the reference could have written as well."""
+"""Trace a reference in a box and read what the tracer says, which the reference could have made it say as well."""
 
-import json
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
 from hiera_mcp.errors import SandboxError, TaskError, error_from_dict
 from hiera_mcp.model.work import Trace, TraceRequest
+from hiera_mcp.sandbox.child.wire import Malformed
 from hiera_mcp.sandbox.executor import Notify
-from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.box import Outcome
-from hiera_mcp.sandbox.launcher import boxes
 from hiera_mcp.sandbox.launcher.host import Host
-from hiera_mcp.sandbox.launcher.leftovers import read_result
 from hiera_mcp.sandbox.launcher.verdict import LIMITS, signal_name, tail
 
 
@@ -26,28 +23,29 @@ async def trace(host: Host, request: TraceRequest, notify: Notify) -> Trace:
         ToolchainError: torch is missing here.
     """
     isolation = host.isolation
-    with host.work.folder("trace") as folder:
-        (folder / "request.json").write_text(request.model_dump_json())
-        spec = boxes.tracer(folder)
-        async with host.locks.loading(notify):
-            await notify("tracing the reference", None)
-            outcome = await process.run(isolation, spec, request.timeout_s)
-        return read_trace(read_result(folder / "result.json"), outcome, request)
+    async with host.locks.loading(notify):
+        await notify("tracing the reference", None)
+        try:
+            answer = await host.tracers.answer(isolation, request)
+        except Malformed as e:
+            raise unreadable(e) from e
+    if isinstance(answer, dict):
+        return read_trace(answer)
+    raise stopped(answer, request.timeout_s) if answer.ended not in ("exit", "signal") else crashed(answer)
 
 
-def read_trace(result: bytes | None, outcome: Outcome, request: TraceRequest) -> Trace:
-    """The trace that the tracer left, or the error that it, or its end, tells. Raises as `trace` does."""
-    if outcome.ended not in ("exit", "signal"):
-        raise stopped(outcome, request.timeout_s)
-    if result is None:
-        raise crashed(outcome)
+def read_trace(answer: dict[str, Any]) -> Trace:
+    """The trace in a tracer's answer, or the error that it tells. Raises as `trace` does."""
+    if isinstance(answer.get("error"), dict):
+        raise error_from_dict(answer["error"])
     try:
-        message: Any = json.loads(result)
-        if isinstance(message, dict) and "error" in message:
-            raise error_from_dict(cast("dict[str, Any]", message)["error"])
-        return Trace.model_validate(message["trace"])
-    except (ValueError, KeyError, TypeError, RecursionError, ValidationError) as e:
-        raise SandboxError(f"The tracer left a result that cannot be read: {e}", todo="Report this text.") from e
+        return Trace.model_validate(answer["trace"])
+    except (KeyError, ValidationError) as e:
+        raise unreadable(e) from e
+
+
+def unreadable(error: Exception) -> SandboxError:
+    return SandboxError(f"The tracer left a result that cannot be read: {error}", todo="Report this text.")
 
 
 def stopped(outcome: Outcome, timeout_s: float) -> TaskError:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hiera_mcp.sandbox.launcher import leftovers
-from hiera_mcp.sandbox.launcher.leftovers import read_result
+from hiera_mcp.sandbox.child import leftovers
+from hiera_mcp.sandbox.child.leftovers import read_result
 
 
 def test_a_regular_file_is_read(tmp_path: Path):

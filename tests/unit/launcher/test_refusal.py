@@ -12,6 +12,7 @@ from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.judges import Judges
 from hiera_mcp.sandbox.launcher.locks import DeviceLocks
 from hiera_mcp.sandbox.launcher.operations import OPERATIONS
+from hiera_mcp.sandbox.launcher.tracers import Tracers
 from hiera_mcp.sandbox.launcher.work import WorkRoot
 
 
@@ -19,7 +20,7 @@ from hiera_mcp.sandbox.launcher.work import WorkRoot
 def host(tmp_path: Path) -> Host:
     work = WorkRoot.create(tmp_path)
     why = NoIsolationError("No way to isolate untrusted code works on this host.", todo="Install bubblewrap.")
-    return Host(why, work, tmp_path, asyncio.Semaphore(1), DeviceLocks(tmp_path), Judges(work))
+    return Host(why, work, tmp_path, asyncio.Semaphore(1), DeviceLocks(tmp_path), Judges(work), Tracers(work))
 
 
 async def test_work_is_refused_with_what_to_install(host: Host, heard: Any):

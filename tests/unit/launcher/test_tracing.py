@@ -1,5 +1,6 @@
 """What the tracer's end says about the reference, and what it does not."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -7,19 +8,29 @@ from pathlib import Path
 import pytest
 
 import hiera_mcp
-from hiera_mcp.errors import ToolchainError
+from hiera_mcp.errors import SandboxError, ToolchainError
 from hiera_mcp.model.work import TraceRequest
-from hiera_mcp.sandbox.isolation.box import Outcome
+from hiera_mcp.sandbox.child import wire
 from hiera_mcp.sandbox.launcher.tracing import read_trace
 
 
 def test_without_torch_the_toolchain_is_to_blame_and_not_the_reference(tmp_path: Path):
-    request = TraceRequest(source="import torch\n", name="any")
-    (tmp_path / "request.json").write_text(request.model_dump_json())
-    program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.tracer")  # -S: no site-packages, so no torch
-    files = ("--request", str(tmp_path / "request.json"), "--result", str(tmp_path / "result.json"))
-    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent)}
-    subprocess.run([*program, *files], env=environment, check=True, timeout=60)
-    outcome = Outcome("exit", 0, "", 0, 1.0)
+    ours, theirs = socket.socketpair()
+    fd = str(theirs.fileno())
+    program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.tracer", "--fd", fd)  # -S: without torch
+    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent), "HIERA_BOX": str(tmp_path)}
+    with ours, subprocess.Popen(program, env=environment, pass_fds=(theirs.fileno(),)):
+        theirs.close()
+        ours.settimeout(60)
+        assert wire.receive(ours)[0] == {"event": "ready"}
+        wire.send(ours, {"request": TraceRequest(source="import torch\n", name="any").model_dump(mode="json")})
+        answer, _ = wire.receive(ours)
+        ours.shutdown(socket.SHUT_RDWR)
     with pytest.raises(ToolchainError, match=r"No module named 'torch'.*pip install torch"):
-        read_trace((tmp_path / "result.json").read_bytes(), outcome, request)
+        read_trace(answer)
+
+
+@pytest.mark.parametrize("answer", [{}, {"error": 3}, {"trace": {"case": 1}}])
+def test_an_answer_that_is_none_is_a_fault_of_the_sandbox(answer: dict[str, object]):
+    with pytest.raises(SandboxError, match="cannot be read"):
+        read_trace(answer)
