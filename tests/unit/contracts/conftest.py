@@ -1,7 +1,7 @@
 """Contracts to test with: one made by hand, and any task text, traced by the real tracer."""
 
-import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Generator
@@ -12,9 +12,11 @@ import pytest
 
 import hiera_mcp
 from hiera_mcp.contracts.build import build_contract, cpu_peaks
-from hiera_mcp.errors import HieraError, error_from_dict
+from hiera_mcp.errors import HieraError
 from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.work import HostRates, Trace, TraceRequest
+from hiera_mcp.sandbox.child import wire
+from hiera_mcp.sandbox.launcher.tracing import read_trace
 
 HERE = Path(__file__).parent
 HOST = HostRates(bandwidth=((1 << 20, 2e10), (1 << 24, 1e10)), flops={"fp32": 1e11, "fp64": 5e10})
@@ -26,81 +28,72 @@ def host_rates() -> HostRates:
     return HOST
 
 
-SERVE = """
-import os, pathlib, sys, tempfile
-from hiera_mcp.sandbox.child import trace_forward, tracer
-with tempfile.TemporaryDirectory() as warm:
-    path = pathlib.Path(warm, "hiera_reference.py")
-    path.write_text(sys.argv[1])
-    trace_forward.observe(path, "float32", 0)
-for line in sys.stdin:
-    folder = line.strip()
-    pid = os.fork()
-    if pid == 0:
-        os._exit(tracer.main(["--request", folder + "/request.json", "--result", folder + "/result.json"]))
-    print(os.waitpid(pid, 0)[1], file=sys.__stderr__, flush=True)
-"""
-"""Imports torch and warms fake tensors up once, and forks for each request: every trace starts from the same state."""
-
-WARM = """
-import torch
-from torch import nn
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.LayerNorm(4))
-    def forward(self, x):
-        return self.net(x)
-def get_inputs():
-    return [torch.rand(2, 4)]
-def get_init_inputs():
-    return []
-"""
-
-
 @pytest.fixture
 def linear_relu() -> Contract:
     """relu(x @ weight.T + bias) on cpu, written by hand: 64 × 96 → 64 × 32, float32."""
     return Contract.model_validate_json((HERE / "linear_relu.json").read_text())
 
 
+class WarmTracer:
+    """The tracer, without a box: it ends, and is started again, when files appear where all programs may write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "log"
+        self._folder = folder / "box"
+        self._folder.mkdir()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel = socket.socket()
+
+    def ask(self, request: TraceRequest) -> dict[str, Any]:
+        """Its answer.
+
+        Raises:
+            AssertionError: it ended; says what it wrote.
+        """
+        for fresh in (self._process is None, True):
+            if fresh:
+                self.end()
+                self._start()
+            try:
+                wire.send(self._channel, {"request": request.model_dump(mode="json")})
+                return wire.receive(self._channel)[0]
+            except wire.Closed:
+                continue
+        raise AssertionError(f"the tracer is gone: {self._log.read_text()}")
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._channel.close()
+            self._process.wait(30)
+            self._process = None
+
+    def _start(self) -> None:
+        self._channel, theirs = socket.socketpair()
+        environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parents[1]), "PYTHONWARNINGS": "ignore"}
+        with theirs, self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "hiera_mcp.sandbox.child.tracer", "--fd", str(theirs.fileno())],
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs.fileno(),),
+                env=os.environ | environment | {"HIERA_BOX": str(self._folder), "TMPDIR": str(self._folder)},
+            )
+        assert wire.receive(self._channel)[0] == {"event": "ready"}
+
+
 @pytest.fixture(scope="session")
-def tracer_process() -> Generator[subprocess.Popen[str]]:
-    root = str(Path(hiera_mcp.__file__).parents[1])
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", SERVE, WARM],
-        stdin=pipe,
-        stdout=subprocess.DEVNULL,
-        stderr=pipe,
-        text=True,
-        env=os.environ | {"PYTHONPATH": root, "PYTHONWARNINGS": "ignore"},
-    )
-    yield process
-    process.kill()
-    process.wait()
+def warm_tracer(tmp_path_factory: pytest.TempPathFactory) -> Generator[WarmTracer]:
+    tracer = WarmTracer(tmp_path_factory.mktemp("tracer"))
+    yield tracer
+    tracer.end()
 
 
 @pytest.fixture
-def trace(tracer_process: subprocess.Popen[str], tmp_path: Path) -> Callable[..., Trace]:
-    """Trace a task text. Raises the typed error that the tracer wrote."""
+def trace(warm_tracer: WarmTracer) -> Callable[..., Trace]:
+    """Trace a task text. Raises the typed error that the tracer tells."""
 
     def run(source: str, **options: Any) -> Trace:
-        request = TraceRequest(source=source, name="task", **options)
-        (tmp_path / "request.json").write_text(request.model_dump_json())
-        (tmp_path / "result.json").unlink(missing_ok=True)
-        assert tracer_process.stdin and tracer_process.stderr
-        tracer_process.stdin.write(f"{tmp_path}\n")
-        tracer_process.stdin.flush()
-        log: list[str] = []
-        while not (line := tracer_process.stderr.readline()).strip().isdigit():
-            assert line, "the tracer is gone: " + "".join(log)
-            log.append(line)
-        assert line.strip() == "0", "".join(log)
-        result = json.loads((tmp_path / "result.json").read_text())
-        if "error" in result:
-            raise error_from_dict(result["error"])
-        return Trace.model_validate(result["trace"])
+        return read_trace(warm_tracer.ask(TraceRequest(source=source, name="task", **options)))
 
     return run
 
