@@ -5,7 +5,8 @@
 It says `{"event": "ready"}` when torch is imported. To each `{"request": TraceRequest}` it answers `{"trace": Trace}` or
 `{"error": {"kind": "task" | "toolchain", "what", "todo", "valid"}}`; `toolchain` when torch itself is missing, which is not
 the reference's fault. A reference that ends its process ends this program in the same way, and one that leaves files behind
-ends it after the answer: the next reference then finds a fresh box.
+or changes what this process has in common with the next one (`shared_state.py`) ends it after the answer: the next reference
+then finds a fresh box.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from hiera_mcp.sandbox.child import (
     wire,
 )
 from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from hiera_mcp.sandbox.child.shared_state import SharedState
 from hiera_mcp.sandbox.child.trace_forward import Observation, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 from hiera_mcp.sandbox.child.trace_state import StateTensor
@@ -57,9 +59,9 @@ def main(argv: list[str]) -> int:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_DUMPABLE, 0)  # no reference may look into this process, or write into it
     missing = _import_torch()
-    untouched = _files()
+    untouched = SharedState.now((os.environ["HIERA_BOX"], tempfile.gettempdir(), "/dev/shm"))
     wire.send(sock, {"event": "ready"})
-    while _files() == untouched:
+    while untouched.holds():
         try:
             order, _ = wire.receive(sock)
         except wire.Closed:
@@ -83,12 +85,6 @@ def _import_torch() -> bytes | None:
         return json.dumps({"error": error}).encode()
     gc.freeze()  # what no collection touches stays shared with the children
     return None
-
-
-def _files() -> list[set[str]]:
-    """What lies where a reference may write."""
-    folders = {os.environ["HIERA_BOX"], tempfile.gettempdir(), "/dev/shm"}
-    return [set(os.listdir(folder)) for folder in sorted(folders) if os.path.isdir(folder)]
 
 
 def _in_a_child(sock: socket.socket, request: dict[str, Any]) -> bytes:
