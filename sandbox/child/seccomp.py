@@ -67,12 +67,39 @@ _TRACING = {
 }
 _X86_PORTS = {"iopl": (172, -1), "ioperm": (173, -1)}
 
-_SHARED_HOST_IPC = {
+_OUTLASTING = {
     "shmget": (29, 194),
-    "shmat": (30, 196),
     "semget": (64, 190),
     "msgget": (68, 186),
     "mq_open": (240, 180),
+}
+"""Memory and messages that belong to no process: they outlast who made them, and nobody can count them against a limit."""
+
+_SHARED_HOST = {
+    "shmat": (30, 196),
+    "chmod": (90, -1),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, -1),
+    "fchown": (93, 55),
+    "lchown": (94, -1),
+    "fchownat": (260, 54),
+    "utime": (132, -1),
+    "utimes": (235, -1),
+    "futimesat": (261, -1),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "fsetxattr": (190, 7),
+    "lsetxattr": (189, 6),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "fremovexattr": (199, 16),
+    "lremovexattr": (198, 15),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+    "inotify_add_watch": (254, 27),
+    "fanotify_mark": (301, 263),
     "connect": (42, 203),
     "bind": (49, 200),
     "setpriority": (141, 140),
@@ -86,7 +113,8 @@ _SHARED_HOST_IPC = {
     "process_madvise": (440, 440),
     "process_mrelease": (448, 448),
 }
-"""Ways to other processes of the host that only a namespace of the box's own closes."""
+"""Ways to other processes of the host, and to files outside the box, that only namespaces of the box's own close: Landlock
+says nothing of a file's mode, owner, times and attributes, nor of who watches it."""
 
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (435, 435), (41, 198), (53, 199), (302, 261)
 
@@ -95,10 +123,10 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
     """The filter for a box.
 
     Args:
-        profiler: allow tracing, and sockets of the internet families.
+        profiler: allow tracing, System V and POSIX IPC, and sockets of the internet families.
         own_namespaces: False where the box shares the host's network and IPC: then no socket can be made at all
-            (connected pairs of stream sockets remain), nor any System V or POSIX IPC object, and other processes'
-            limits and priorities are out of reach.
+            (connected pairs of stream sockets remain), and other processes' limits and priorities are out of reach, as are
+            the modes, owners, times and attributes of files.
         machine: that of this host by default.
 
     Raises:
@@ -143,8 +171,8 @@ def install(code: bytes) -> None:
 
 def _denied(column: int, profiler: bool, own_namespaces: bool) -> list[int]:
     tables = [_COMMON, _X86_PORTS]
-    tables += [] if profiler else [_TRACING]
-    tables += [] if own_namespaces else [_SHARED_HOST_IPC]
+    tables += [] if profiler else [_TRACING, _OUTLASTING]
+    tables += [] if own_namespaces else [_SHARED_HOST]
     return [numbers[column] for table in tables for numbers in table.values() if numbers[column] >= 0]
 
 

@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -13,10 +14,10 @@ from hiera_mcp.sandbox.isolation.box import BoxLimits
 
 Breach = Literal["memory_limit", "disk_limit", "process_limit"]
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _ENTRY_BYTES = 4096
 """What the least file, folder or link costs: many empty files fill a disk too."""
 _BLOCK = 512
+_PIPE_BYTES = 64 << 10
 _POLL_S = 0.1
 _CROWDED_S = 0.01
 """A box of many processes may be about to become a box of very many."""
@@ -79,18 +80,18 @@ class Watch:
 
 def measure(pids: Iterable[int], work: Path) -> Usage:
     """What these processes use. Memory is the sum of resident sets, or private memory plus memory files where that is
-    more: data in a memfd needs no mapping."""
+    more: data in a memfd needs no mapping. What the kernel holds for them counts as well."""
     numbers = tuple(pids)
     resident, private = _resident(numbers)
-    memory_files, on_disk = _held_files(numbers, work)
-    return Usage(len(numbers), max(resident, private + memory_files), on_disk)
+    held = _held(numbers, work)
+    return Usage(len(numbers), max(resident, private + held.memory_files) + held.buffers, held.on_disk)
 
 
 def fair_memory(pids: Iterable[int]) -> int:
     """The same with proportional set sizes: exact where processes share pages, but slow to ask for."""
     numbers = tuple(pids)
-    private = _resident(numbers)[1]
-    return max(sum(_proportional(pid) for pid in numbers), private + _held_files(numbers)[0])
+    private, held = _resident(numbers)[1], _held(numbers)
+    return max(sum(_proportional(pid) for pid in numbers), private + held.memory_files) + held.buffers
 
 
 def folder_bytes(folder: Path, enough: int) -> int:
@@ -120,41 +121,74 @@ def _entry_bytes(entry: os.DirEntry[str]) -> int:
 
 
 def _resident(pids: Iterable[int]) -> tuple[int, int]:
-    """Sum of resident sets and of their private part, in bytes (proc(5), statm)."""
+    """Sum of resident sets and of their private part, in bytes; what is swapped out and page tables count in both."""
     resident = private = 0
     for pid in pids:
-        try:
-            fields = Path(f"/proc/{pid}/statm").read_bytes().split()
-        except OSError:
-            continue
-        if len(fields) > 2:
-            resident += int(fields[1]) * _PAGE
-            private += (int(fields[1]) - int(fields[2])) * _PAGE
+        status = _status(pid)
+        hidden = status.get("VmSwap", 0) + status.get("VmPTE", 0)
+        resident += status.get("VmRSS", 0) + hidden
+        private += status.get("RssAnon", 0) + hidden
     return resident, private
 
 
+def _status(pid: int) -> dict[str, int]:
+    """Name → bytes, of the sizes in /proc/PID/status (proc(5)); empty for a process that has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    except OSError:
+        return {}
+    rows = [line.split() for line in lines if line.endswith(" kB")]
+    return {name.rstrip(":"): int(size) * 1024 for name, size, _ in rows}
+
+
 def _proportional(pid: int) -> int:
-    """PSS in bytes; the resident set where the kernel does not tell."""
+    """PSS, swap and page tables in bytes; the resident set where the kernel does not tell."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            lines = [line.split() for line in file if line.startswith("Pss:")]
-        return int(lines[0][1]) * 1024
-    except (OSError, IndexError):
+            rows = [line.split() for line in file if line.startswith(("Pss:", "SwapPss:"))]
+    except OSError:
         return _resident([pid])[0]
+    return sum(int(row[1]) for row in rows) * 1024 + _status(pid).get("VmPTE", 0)
 
 
-def _held_files(pids: Iterable[int], work: Path | None = None) -> tuple[int, int]:
-    """Bytes of open regular files without a name, memfds and deleted ones: (elsewhere, on the disk of `work`)."""
+@dataclass(frozen=True)
+class _Held:
+    """Bytes that are held by descriptors."""
+
+    memory_files: int = 0
+    """memfds, and files without a name elsewhere than in the work folder."""
+    on_disk: int = 0
+    """Files without a name on the disk of the work folder."""
+    buffers: int = 0
+    """At most, of sockets and pipes."""
+
+
+def _held(pids: Iterable[int], work: Path | None = None) -> _Held:
     place = _stat(work) if work else None
     disk = place.st_dev if place else None
-    found: dict[tuple[int, int], int] = {}
-    for pid in pids:
-        for path in _descriptors(pid):
-            entry = _stat(path)
-            if entry and stat.S_ISREG(entry.st_mode) and entry.st_nlink == 0:
-                found[entry.st_dev, entry.st_ino] = entry.st_blocks * _BLOCK
-    on_disk = sum(size for (device, _), size in found.items() if device == disk)
-    return sum(found.values()) - on_disk, on_disk
+    files: dict[tuple[int, int], int] = {}
+    buffers: dict[tuple[int, int], int] = {}
+    for entry in (_stat(path) for pid in pids for path in _descriptors(pid)):
+        if entry is None:
+            continue
+        key = (entry.st_dev, entry.st_ino)
+        if stat.S_ISREG(entry.st_mode) and entry.st_nlink == 0:
+            files[key] = entry.st_blocks * _BLOCK
+        elif stat.S_ISSOCK(entry.st_mode):
+            buffers[key] = _socket_bytes()
+        elif stat.S_ISFIFO(entry.st_mode):
+            buffers[key] = _PIPE_BYTES
+    on_disk = sum(size for (device, _), size in files.items() if device == disk)
+    return _Held(sum(files.values()) - on_disk, on_disk, sum(buffers.values()))
+
+
+@cache
+def _socket_bytes() -> int:
+    """What one socket may hold at most: twice what SO_SNDBUF may be set to (socket(7))."""
+    try:
+        return 2 * int(Path("/proc/sys/net/core/wmem_max").read_text())
+    except (OSError, ValueError):
+        return 512 << 10
 
 
 def _stat(path: str | Path) -> os.stat_result | None:

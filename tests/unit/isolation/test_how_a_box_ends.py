@@ -154,6 +154,46 @@ async def test_memory_in_files_without_a_name_is_limited(bench: Any):
     assert outcome.ended == "memory_limit"
 
 
+HELD_BY_THE_KERNEL = {
+    "page tables": (
+        "import mmap\n"
+        "big = mmap.mmap(-1, 400 << 30, flags=mmap.MAP_PRIVATE | 0x4000, prot=mmap.PROT_READ)\n"
+        "big.madvise(15)\n"  # 0x4000 is MAP_NORESERVE, 15 MADV_NOHUGEPAGE; reading maps the one page of zeros, which no resident set counts
+        "for at in range(0, 400 << 30, 2 << 20): big[at]\n"
+    ),
+    "sockets": (
+        "import socket\n"
+        "held = []\n"
+        "while True:\n"
+        "    held.append(socket.socketpair())\n"
+        "    for end in held[-1]:\n"
+        "        end.setblocking(False)\n"
+        "        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)\n"
+        "        try:\n"
+        "            while True: end.send(b'x' * 60000)\n"
+        "        except BlockingIOError: pass\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HELD_BY_THE_KERNEL)
+async def test_memory_that_the_kernel_holds_for_a_box_is_limited(bench: Any, what: str):
+    code = HELD_BY_THE_KERNEL[what] + "import time; time.sleep(60)\n"
+    outcome = await run(bench.backend, bench.python(code), 20)
+    assert outcome.ended == "memory_limit"
+
+
+async def test_memory_that_belongs_to_no_process_cannot_be_had(boxed: Any):
+    code = (
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None)\n"
+        "print(libc.shmget(0, 1 << 20, 0o1600), libc.semget(0, 1, 0o1600), libc.msgget(0, 0o1600),\n"
+        "      ctypes.CDLL('librt.so.1').mq_open(b'/q', 0o102, 0o600, None))\n"
+    )
+    outcome = await run(boxed.backend, boxed.python(code), 20)
+    assert outcome.output.split() == ["-1"] * 4
+
+
 async def test_one_process_at_its_memory_limit_is_told_apart_from_a_plain_failure(bench: Any):
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     limits = BoxLimits(memory_bytes=2 * own + (256 << 20))  # a peak below our own says nothing of the box

@@ -14,9 +14,9 @@ ALLOW, KILL = "allow", "kill"
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
     "x86_64": {"socket": 41, "socketpair": 53, "clone": 56, "clone3": 435, "unshare": 272, "ptrace": 101, "mount": 165,
-               "read": 0, "memfd_create": 319, "connect": 42, "prlimit64": 302, "execve": 59},
+               "read": 0, "memfd_create": 319, "connect": 42, "prlimit64": 302, "execve": 59, "shmget": 29, "fchmodat": 268, "fchmod": 91, "utimensat": 280},
     "aarch64": {"socket": 198, "socketpair": 199, "clone": 220, "clone3": 435, "unshare": 97, "ptrace": 117, "mount": 40,
-                "read": 63, "memfd_create": 279, "connect": 203, "prlimit64": 261, "execve": 221},
+                "read": 63, "memfd_create": 279, "connect": 203, "prlimit64": 261, "execve": 221, "shmget": 194, "fchmodat": 53, "fchmod": 52, "utimensat": 88},
 }  # fmt: skip
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
 
@@ -92,6 +92,19 @@ def test_without_namespaces_only_connected_pairs_remain(machine: Any, kind: Any,
 def test_without_namespaces_the_limits_of_others_are_out_of_reach(machine: Any):
     assert ask(machine, "prlimit64", 0, own_namespaces=False) == ALLOW
     assert ask(machine, "prlimit64", 4711, own_namespaces=False) == "EPERM"
+
+
+@machines
+@pytest.mark.parametrize("call", ["fchmodat", "fchmod", "utimensat"])
+def test_without_a_file_system_of_its_own_a_box_may_not_touch_the_modes_and_times_of_files(machine: Any, call: Any):
+    assert ask(machine, call) == ALLOW
+    assert ask(machine, call, own_namespaces=False) == "EPERM"
+
+
+@machines
+def test_only_a_profiler_may_make_memory_that_outlasts_its_process(machine: Any):
+    assert ask(machine, "shmget") == "EPERM"
+    assert ask(machine, "shmget", profiler=True) == ALLOW
 
 
 @machines
