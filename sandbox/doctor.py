@@ -19,6 +19,7 @@ TOOLS = {
     "nvcc": "missing: install the CUDA toolkit (only for targets cuda:*)",
     "bwrap": "missing: install it, for example `apt install bubblewrap`",
     "ncu": "missing: install Nsight Compute (only for hardware counters)",
+    "compute-sanitizer": "missing: comes with the CUDA toolkit (only for memory errors and races of targets cuda:*)",
     "cuobjdump": "missing: comes with the CUDA toolkit (only for the instruction mix of targets cuda:*)",
 }
 """Program → what to say where it is missing."""
@@ -113,7 +114,7 @@ def advice(
         lines.append(f"Nothing untrusted is run here. bwrap: {tools['bwrap']}. See `reason` of each isolation backend.")
     elif chosen != "bubblewrap":
         lines.append(f"Isolation by {chosen}; bubblewrap isolates more. bwrap: {tools['bwrap']}.")
-    wanted = ("g++", "torch", *(("nvcc", "ncu", "cuobjdump", "cupy") if present else ()))
+    wanted = ("g++", "torch", *(("nvcc", "ncu", "compute-sanitizer", "cuobjdump", "cupy") if present else ()))
     lines.extend(f"{name} is {tools[name]}." for name in wanted if tools[name].startswith(MISSING))
     if unlisted:
         lines.append(f"{', '.join(unlisted)}: not used, because nvidia-smi does not list it. {NVIDIA_SMI}")

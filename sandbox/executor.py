@@ -1,6 +1,6 @@
 """The executor interface: what the rest of the project knows about running untrusted code.
 
-The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these seven
+The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these eight
 methods and plain data only.
 """
 
@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.profile import Profiled
+from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
@@ -42,6 +43,8 @@ class Executor(Protocol):
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun: ...
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled: ...
+
+    async def sanitize(self, request: SanitizeRequest, notify: Notify) -> Sanitized: ...
 
     async def doctor(self, thorough: bool = False) -> DoctorReport: ...
 

@@ -19,6 +19,7 @@ from hiera_mcp.errors import LostError, SandboxError, error_from_dict
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.profile import Profiled
+from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
@@ -41,7 +42,8 @@ CLOSE_S = 0.2
 T = TypeVar("T", bound=Model)
 Message = dict[str, Any]
 RESULTS: dict[str, type[Model]] = {
-    cls.__name__: cls for cls in (Trace, HostRates, CheckReport, Evaluation, NotRun, Profiled, DoctorReport)
+    cls.__name__: cls
+    for cls in (Trace, HostRates, CheckReport, Evaluation, NotRun, Profiled, Sanitized, DoctorReport)
 }
 
 
@@ -76,6 +78,9 @@ class LocalExecutor:
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
         return _expect(Profiled, await self._ask("profile", request, notify))
+
+    async def sanitize(self, request: SanitizeRequest, notify: Notify) -> Sanitized:
+        return _expect(Sanitized, await self._ask("sanitize", request, notify))
 
     async def doctor(self, thorough: bool = False) -> DoctorReport:
         return _expect(DoctorReport, await self._ask("doctor", {"thorough": thorough}, _ignore))

@@ -285,5 +285,5 @@ class DoctorReport(Model):
     targets: tuple[TargetReport, ...]
     gpus: tuple[str, ...]
     tools: dict[str, str]
-    """Name → version, or what to install: g++, nvcc, bwrap, ncu, cuobjdump, torch, cupy."""
+    """Name → version, or what to install: g++, nvcc, bwrap, ncu, compute-sanitizer, cuobjdump, torch, cupy."""
     advice: tuple[str, ...]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.cudart import cuda_runtime
 
+_STAGE_BYTES = 64 << 20
+
 Call = Callable[[int], int]
 """Calls the candidate once on the buffer set with this number; returns its code."""
 Deliver = Callable[[int], object]
@@ -39,6 +41,20 @@ class CudaPlatform:
     def map(self, size: int, writable: bool, fd: int) -> int:
         """Map an arena and close the descriptor; returns its device address."""
         return device_memory.open_shared(fd, size, self._index, writable).address
+
+    def allocate(self, size: int) -> int:
+        """The address of new device memory, which lives as long as the process."""
+        return int(self._cuda.malloc(size))
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy device memory by way of the host: what comes from there counts as written for a checker, whoever filled
+        the source."""
+        buffer = ctypes.create_string_buffer(min(size, _STAGE_BYTES) or 1)
+        host = ctypes.addressof(buffer)
+        for start in range(0, size, _STAGE_BYTES):
+            n = min(_STAGE_BYTES, size - start)
+            self._cuda.memcpy(host, source + start, n, self._cuda.memcpyDeviceToHost)
+            self._cuda.memcpy(target + start, host, n, self._cuda.memcpyHostToDevice)
 
     def once(self, call: Callable[[], int], after: Callable[[], object] | None = None) -> tuple[int, int]:
         """Run something once on the stream; its code, and its time in nanoseconds. `after` follows untimed."""

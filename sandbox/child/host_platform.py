@@ -24,6 +24,8 @@ class HostPlatform:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.mmap.restype = ctypes.c_void_p
         self._libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        self._libc.malloc.restype = ctypes.c_void_p
+        self._libc.malloc.argtypes = [ctypes.c_size_t]
 
     def map(self, size: int, writable: bool, fd: int) -> int:
         """Map an arena and give the descriptor back; returns its address.
@@ -37,6 +39,17 @@ class HostPlatform:
         if address is None or address == ctypes.c_void_p(-1).value:
             raise OSError(error, f"mmap of {size} bytes: {os.strerror(error)}")
         return address
+
+    def allocate(self, size: int) -> int:
+        """The address of new memory, which lives as long as the process."""
+        address = self._libc.malloc(size)
+        if not address:
+            raise MemoryError(f"no {size} bytes of memory")
+        return address
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Copy bytes from one address to another."""
+        ctypes.memmove(target, source, size)
 
     def once(self, call: Callable[[], int]) -> tuple[int, int]:
         """Run something once; its code, and its time in nanoseconds."""

@@ -124,6 +124,8 @@ class _Evaluation:
         verifier = Verifier(self._reference, self._bench, self._record, self._progress)
         if self._order["op"] == "profile":
             return self._profile(verifier)
+        if self._order["op"] == "sanitize":
+            return self._sanitize()
         prepare_s = verifier.verify()
         self._stage = "time"
         return self._time(verifier.reference_mutates, prepare_s)
@@ -135,6 +137,16 @@ class _Evaluation:
         self._progress("profile one call", 0.5)
         self._bench.run(CASE, [0], "profile")
         return "passed", "one call was verified, and one made for the profiler"
+
+    def _sanitize(self) -> tuple[str, str]:
+        """One call of each case on its own draw, for a checker around the runner; outputs are not looked at."""
+        self._bench.set_parameters(self._reference.parameters())
+        cases = range(len(self._reference.contract["cases"]))
+        for case in cases:
+            self._progress(f"check a call of case {case + 1} of {len(cases)}", 0.2 + 0.8 * case / len(cases))
+            self._bench.put(case, 0, self._reference.draw_inputs(case))
+            self._bench.run(case, [0], "each")
+        return "passed", f"one call of each of {len(cases)} cases was made under a checker"
 
     def _interface(self) -> dict[str, Any]:
         """What the runner may know: shapes and names, never the reference's source."""

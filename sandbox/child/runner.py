@@ -1,6 +1,6 @@
 """The untrusted side: loads one candidate, calls it as the judge asks, reports return codes and times as claims.
 
-    python -P -m hiera_mcp.sandbox.child.runner --fd N --device cpu|cuda:K [--box /box]
+    python -P -m hiera_mcp.sandbox.child.runner --fd N --device cpu|cuda:K [--box /box] [--private]
 
 Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok": false, "error": text}:
 
@@ -12,6 +12,7 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
              `profile`: as `each`, and each call is marked for a profiler
     quit     {}                                     (ends)
 
+With --private the candidate works on copies in memory of this process (private_buffers.py), for a checker around it.
 For the C ABI on cpu only the standard library is imported.
 """
 
@@ -28,9 +29,11 @@ from hiera_mcp.sandbox.child.wire import Closed, receive, send
 class Runner:
     """State of one runner: a platform, and the candidate once it is loaded."""
 
-    def __init__(self, device: str, box: Path) -> None:
+    def __init__(self, device: str, box: Path, private: bool = False) -> None:
         self._device = device
         self._box = box
+        self._private = private
+        self._copies: Any = None
         self._platform: Any = None
         self._candidate: Any = None
 
@@ -62,6 +65,10 @@ class Runner:
             from hiera_mcp.sandbox.child.c_candidate import CCandidate
 
             self._candidate = CCandidate(self._box, interface, self._platform)
+        if self._private:
+            from hiera_mcp.sandbox.child.private_buffers import PrivateBuffers
+
+            self._copies = PrivateBuffers(self._platform, interface)
         return {"workspace": self._candidate.workspace_bytes(), "has_prepare": self._candidate.has_prepare()}
 
     def _buffers(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
@@ -78,15 +85,35 @@ class Runner:
             }
             for case in request["cases"]
         ]
-        self._candidate.bind(addresses(request["params"]), cases)
+        self._bind(addresses(request["params"]), cases)
         return {}
 
+    def _bind(self, params: list[int], cases: list[dict[str, Any]]) -> None:
+        if self._copies is not None:
+            params = self._copies.params(params)
+            sizes = self._candidate.workspace_bytes()
+            cases = [self._copies.case(n, case, sizes[n]) for n, case in enumerate(cases)]
+        self._candidate.bind(params, cases)
+
     def _prepare(self, case: int) -> dict[str, Any]:
+        if self._copies is not None:
+            self._copies.take_params()
         code, ns = self._platform.once(lambda: self._candidate.prepare(case))
         self._accept("hiera_prepare", code)
         return {"ns": ns, "unused": list(self._candidate.unused)}
 
     def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self._copies is None:
+            return self._calls(request)
+        case, sets = request["case"], request["sets"]
+        for s in sets:
+            self._copies.take_inputs(case, s)
+        answer = self._calls(request)
+        for s in sets:
+            self._copies.give_outputs(case, s)
+        return answer
+
+    def _calls(self, request: dict[str, Any]) -> dict[str, Any]:
         case, sets = request["case"], request["sets"]
 
         def call(s: int) -> int:
@@ -157,10 +184,11 @@ def main() -> None:
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--device", required=True)
     parser.add_argument("--box", type=Path, default=Path("/box"))
+    parser.add_argument("--private", action="store_true")
     args = parser.parse_args()
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # spinning threads would disturb the judge's reference
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
-    serve(socket.socket(fileno=args.fd), Runner(args.device, args.box))
+    serve(socket.socket(fileno=args.fd), Runner(args.device, args.box, args.private))
 
 
 if __name__ == "__main__":

@@ -6,15 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from hiera_mcp.errors import ToolchainError
+from hiera_mcp.model.sanitizer import SanitizerTool
 from hiera_mcp.model.space import Target
 from hiera_mcp.model.work import Limits
 from hiera_mcp.sandbox.compilers.build import find_tool
 from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.libraries import runtime_binds
-from hiera_mcp.sandbox.profiling import nsight
+from hiera_mcp.sandbox.profiling import compute_sanitizer, nsight
 
 NCU_REPORT, NCU_LOG = "profile.ncu-rep", "ncu.log"
+CHECKER_LOG = "sanitizer.log"
 CACHES = (
     "XDG_CACHE_HOME",
     "TORCH_EXTENSIONS_DIR",
@@ -97,6 +99,21 @@ def profiler(runner: BoxSpec, ncu: Path, major: int | None = None) -> BoxSpec:
         argv=nsight.record_command(ncu, runner.argv, f"{BOX}/{NCU_REPORT}", f"{BOX}/{NCU_LOG}", major),
         writable=True,
         binds=(*runner.binds, *nsight.binds(ncu)),
+        profiler=True,
+    )
+
+
+def sanitizer(runner: BoxSpec, program: Path, tool: SanitizerTool) -> BoxSpec:
+    """The same runner as a child of compute-sanitizer, on buffers of its own, with a log in /box.
+
+    Torch asks CUDA for each tensor by itself then, so that an access that runs past one is seen.
+    """
+    return replace(
+        runner,
+        argv=compute_sanitizer.command(program, tool, (*runner.argv, "--private"), f"{BOX}/{CHECKER_LOG}"),
+        writable=True,
+        binds=(*runner.binds, *compute_sanitizer.binds(program)),
+        env={**runner.env, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},
         profiler=True,
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hiera_mcp.errors import LostError, SandboxError, TaskError
 from hiera_mcp.model.evaluation import Evaluation
+from hiera_mcp.model.sanitizer import SanitizeRequest, SanitizerTool
 from hiera_mcp.model.space import MODEL_FILE
 from hiera_mcp.model.work import EvaluateRequest, JudgeReport, ProfileRequest
 from hiera_mcp.sandbox.child.leftovers import read_result
@@ -31,7 +32,9 @@ GRACE_S = 30.0
 SETTLE_S = 2.0
 """So long may a runner take to end after it closed its channel; then it is ended."""
 FINISH_S = 30.0
-"""So long may Nsight Compute take to write its table once the runner has ended."""
+"""So long may a tool around the runner take to write what it found once the runner has ended."""
+CHECKED = 60
+"""So much longer than in an evaluation may a call take under compute-sanitizer."""
 REPLAYS = 40
 """Nsight Compute repeats each launch about so often, once per group of counters, and saves its memory meanwhile."""
 ATTEMPTS = 2
@@ -39,16 +42,31 @@ ATTEMPTS = 2
 
 
 @dataclass(frozen=True)
+class Checker:
+    """A tool of compute-sanitizer."""
+
+    program: Path
+    tool: SanitizerTool
+
+
+@dataclass(frozen=True)
 class Job:
     """One candidate to judge."""
 
     host: Host
-    request: EvaluateRequest | ProfileRequest
+    request: EvaluateRequest | ProfileRequest | SanitizeRequest
     built: Built
     device: str
     notify: Notify
     ncu: Path | None = None
     """Nsight Compute, where it shall look at one call; nothing is timed then, and no verdict is reached."""
+    checker: Checker | None = None
+    """The same for compute-sanitizer, which looks at a call of each case."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether a tool runs around the runner."""
+        return self.ncu is not None or self.checker is not None
 
     @property
     def builds_extension(self) -> bool:
@@ -66,7 +84,7 @@ class Job:
         limits = self.request.limits
         protocol = self.request.protocol if isinstance(self.request, EvaluateRequest) else "hiera"
         return {
-            "op": "profile" if self.ncu else "judge",
+            "op": "sanitize" if self.checker else "profile" if self.ncu else "judge",
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": self.built.kind},
@@ -81,6 +99,8 @@ class Job:
     def spec(self, folder: Path, fd: int) -> BoxSpec:
         """The runner's box around `folder`, which holds the built candidate; `fd` is its channel to the judge."""
         runner = boxes.runner(folder, fd, self.device, self.request.limits, self.binds)
+        if self.checker is not None:
+            return boxes.sanitizer(runner, self.checker.program, self.checker.tool)
         if self.ncu is None:
             return runner
         gpu = gpu_named(self.device)
@@ -88,11 +108,12 @@ class Job:
 
     @property
     def slowdown(self) -> int:
-        return REPLAYS if self.ncu else 1
+        return CHECKED if self.checker else REPLAYS if self.ncu else 1
 
     @property
     def load_s(self) -> float:
-        return max(self.request.limits.load_s, 300.0) if self.builds_extension else self.request.limits.load_s
+        load_s = max(self.request.limits.load_s, 300.0) if self.builds_extension else self.request.limits.load_s
+        return load_s * self.slowdown if self.checker else load_s
 
 
 @dataclass(frozen=True)
@@ -109,6 +130,8 @@ class Ended:
     """What Nsight Compute wrote, if it was there."""
     ncu_log: str = ""
     """What it said."""
+    checker_log: str = ""
+    """What compute-sanitizer printed, if it was there."""
 
 
 async def judge(job: Job) -> tuple[Evaluation, Ready]:
@@ -179,13 +202,14 @@ async def _with_runner(job: Job, found: Judge) -> Ended:
             finally:
                 await box.kill()
         ended = Ended(report, await box.wait(), deadline, found.ready)
-        return _with_counters(ended, folder) if job.ncu else ended
+        return _with_files(ended, folder) if job.watched else ended
 
 
-def _with_counters(ended: Ended, folder: Path) -> Ended:
-    log = read_result(folder / boxes.NCU_LOG) or b""
-    report = read_result(folder / boxes.NCU_REPORT)
-    return replace(ended, ncu_report=report, ncu_log=log.decode(errors="replace"))
+def _with_files(ended: Ended, folder: Path) -> Ended:
+    """With what a tool around the runner has left."""
+    logs = (read_result(folder / name) or b"" for name in (boxes.NCU_LOG, boxes.CHECKER_LOG))
+    said, checked = (log.decode(errors="replace") for log in logs)
+    return replace(ended, ncu_report=read_result(folder / boxes.NCU_REPORT), ncu_log=said, checker_log=checked)
 
 
 async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[JudgeReport, str | None]:
@@ -209,8 +233,8 @@ async def _follow(job: Job, found: Judge, name: str, box: BoxProcess) -> tuple[J
         if not reporting.done():
             raise _busy(last)
         report = reporting.result()
-        if job.ncu or report.outcome == "runner_lost":
-            await asyncio.wait((running,), timeout=FINISH_S if job.ncu else SETTLE_S)
+        if job.watched or report.outcome == "runner_lost":
+            await asyncio.wait((running,), timeout=FINISH_S if job.watched else SETTLE_S)
         return report, deadline
     finally:
         reporting.cancel()

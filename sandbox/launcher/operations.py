@@ -5,6 +5,7 @@ from typing import Any
 
 from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.model.base import Model
+from hiera_mcp.model.sanitizer import SanitizeRequest
 from hiera_mcp.model.work import CheckRequest, EvaluateRequest, ProfileRequest, TraceRequest
 from hiera_mcp.sandbox import doctor
 from hiera_mcp.sandbox.executor import Notify
@@ -12,6 +13,7 @@ from hiera_mcp.sandbox.launcher.building import check
 from hiera_mcp.sandbox.launcher.evaluating import evaluate, profile
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.rates import host_rates
+from hiera_mcp.sandbox.launcher.sanitizing import sanitize
 from hiera_mcp.sandbox.launcher.tracing import trace
 
 Operation = Callable[[Host, Any, Notify], Awaitable[Model]]
@@ -37,6 +39,10 @@ async def _profile(host: Host, request: Any, notify: Notify) -> Model:
     return await profile(host, ProfileRequest.model_validate(request), notify)
 
 
+async def _sanitize(host: Host, request: Any, notify: Notify) -> Model:
+    return await sanitize(host, SanitizeRequest.model_validate(request), notify)
+
+
 async def _doctor(host: Host, request: Any, notify: Notify) -> Model:
     chosen = None if isinstance(host.found, NoIsolationError) else host.found
     return await doctor.report(chosen, bool(request.get("thorough")))
@@ -48,5 +54,6 @@ OPERATIONS: dict[str, Operation] = {
     "check": _check,
     "evaluate": _evaluate,
     "profile": _profile,
+    "sanitize": _sanitize,
     "doctor": _doctor,
 }

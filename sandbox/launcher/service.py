@@ -1,6 +1,6 @@
 """The launcher's message loop: one task per request, progress and results back, everything ended when the server goes.
 
-Server → launcher: `{"id", "op": "trace" | "check" | "evaluate" | "profile" | "doctor", "request"}` and
+Server → launcher: `{"id", "op": "trace" | "check" | "evaluate" | "profile" | "sanitize" | "doctor", "request"}` and
 `{"id", "op": "cancel"}`. Launcher → server, per id: any number of `{"event": "progress", "message", "fraction"}`, then
 exactly one of `{"event": "done", "type", "result"}`, `{"event": "error", "error"}`, `{"event": "cancelled"}`.
 """

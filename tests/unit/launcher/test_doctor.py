@@ -10,7 +10,7 @@ from hiera_mcp.sandbox.local import LocalExecutor
 
 H200 = GpuDevice(0, "NVIDIA H200", (9, 0), 143771, "580.65.06")
 ALL = {"g++": "12.2.0", "nvcc": "13.0.88", "bwrap": "0.8.0", "ncu": "2025.3", "cuobjdump": "13.0", "torch": "2.13.0"}
-TOOLS = {**ALL, "cupy": "14.0"}
+TOOLS = {**ALL, "compute-sanitizer": "2025.3", "cupy": "14.0"}
 ARCHITECTURES = ("sm_80", "sm_90", "sm_90a")
 
 

@@ -40,6 +40,7 @@ from hiera_mcp.model.evaluation import (
     Verification,
 )
 from hiera_mcp.model.profile import Metric, Profile, Profiled
+from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest, ToolResult
 from hiera_mcp.model.work import CheckReport, CheckRequest, DoctorReport, EvaluateRequest, HostRates, ProfileRequest
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.server import create_server
@@ -146,6 +147,8 @@ class ScriptedExecutor:
     """Set it to let `hang` end as passed."""
     profiles: list[Profiled] = field(default_factory=list[Profiled])
     """What the next profiles find; without them a short one without counters."""
+    sanitized: list[Sanitized] = field(default_factory=list[Sanitized])
+    """What compute-sanitizer says next; without them, that there is nothing to look at."""
     doctor_report: DoctorReport = field(
         default_factory=lambda: DoctorReport(
             isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
@@ -174,6 +177,12 @@ class ScriptedExecutor:
         metric = Metric(name="spill_bytes", value=None, unit="B", origin="static", reason="not told here")
         found = Profile(bottleneck="memory", summary="Moves too much.", metrics=(metric,), floor_ratio=100.0)
         return Profiled(profile=found)
+
+    async def sanitize(self, request: SanitizeRequest, notify: Notify) -> Sanitized:
+        self.started.append(f"sanitize {' '.join(request.sources.values())}")
+        if self.sanitized:
+            return self.sanitized.pop(0)
+        return Sanitized(results=tuple(ToolResult(tool=tool, status="cpu") for tool in request.tools))
 
     async def doctor(self, thorough: bool = False) -> DoctorReport:
         return self.doctor_report
