@@ -3,7 +3,9 @@
     python -P -S -m hiera_mcp.sandbox.child.denials CONFIG
 
 CONFIG is JSON: `secret` (a file outside), `token` (a value in another process's environment), `victim` and `victim_start`
-(that process and its start time), `outside` (a folder outside), `port`, `abstract`, `socket` (listeners of the host).
+(that process and its start time), `outside` and `memory` (folders outside, of a disk and of shared memory), `port`,
+`abstract`, `socket` (listeners of the host). The files may be read and the folders written by everybody: only the box is
+between them and what runs here.
 Each value printed is `allowed` or a short reason why not.
 """
 
@@ -17,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 _NEW_USER = 0x10000000
-_UNSHARE = {"x86_64": 272, "aarch64": 97}
+_ALL_EVENTS = 0xFFF
 
 
 def main() -> None:
@@ -33,15 +35,24 @@ def attempts(config: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "start_process": _start_process,
         "socketpair": lambda: [end.close() for end in socket.socketpair()],
         "read_secret": lambda: _read(config["secret"]),
+        "list_outside": lambda: os.listdir(str(config["outside"])),
         "write_outside": lambda: _write(config["outside"]),
+        "write_shared_memory": lambda: _write(config["memory"]),
         "write_usr": lambda: _write("/usr"),
+        "change_mode": lambda: os.chmod(config["secret"], 0o644),
+        "watch_files": lambda: _system_call("inotify_add_watch", config["outside"]),
         "read_environment": lambda: _find_token(config["token"]),
         "signal_process": lambda: _signal(victim, start),
         "trace_process": lambda: _read_memory(victim, start),
         "tcp": lambda: _connect(socket.AF_INET, ("127.0.0.1", int(config["port"]))),
+        "udp": lambda: _send(("127.0.0.1", int(config["port"]))),
+        "netlink": lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW).close(),
         "abstract_socket": lambda: _connect(socket.AF_UNIX, "\0" + config["abstract"]),
         "path_socket": lambda: _connect(socket.AF_UNIX, config["socket"]),
-        "user_namespace": _new_user_namespace,
+        "outlasting_memory": lambda: _system_call("shmget"),
+        "user_namespace": lambda: _system_call("unshare"),
+        "mount": lambda: _system_call("mount"),
+        "gpu": lambda: os.close(os.open("/dev/nvidiactl", os.O_RDWR)),
         "be_root": _be_root,
         "kernel_settings": lambda: os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)),
     }
@@ -113,10 +124,22 @@ def _connect(family: int, address: Any) -> None:
         end.connect(address)
 
 
-def _new_user_namespace() -> None:
+def _send(address: tuple[str, int]) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        end.sendto(b"x", address)
+
+
+def _system_call(name: str, path: str = "") -> None:
+    """Make a call of the C library that Python does not offer."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(_UNSHARE.get(os.uname().machine, 97), _NEW_USER) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
+    calls: dict[str, Callable[[], int]] = {
+        "inotify_add_watch": lambda: libc.inotify_add_watch(libc.inotify_init1(0), path.encode(), _ALL_EVENTS),
+        "shmget": lambda: libc.shmget(0, 4096, 0o1600),
+        "unshare": lambda: libc.unshare(_NEW_USER),
+        "mount": lambda: libc.mount(b"none", os.getcwd().encode(), b"tmpfs", 0, None),
+    }
+    if calls[name]() < 0:
+        raise OSError(ctypes.get_errno(), name)
 
 
 def _be_root() -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from hiera_mcp.sandbox.isolation import binds
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
 from hiera_mcp.sandbox.isolation.folders import discard
-from hiera_mcp.sandbox.isolation.identity import box_user
+from hiera_mcp.sandbox.isolation.identity import box_user, hidden_paths
 from hiera_mcp.sandbox.isolation.landlock import Landlock
 from hiera_mcp.sandbox.isolation.process import run
 from hiera_mcp.sandbox.isolation.unsafe import Unsafe
@@ -32,7 +32,8 @@ BACKENDS: tuple[Isolation, ...] = (Bubblewrap(), Landlock())
 MUST_WORK = ("write_work", "start_process", "socketpair")
 """All other attempts must be denied."""
 
-_LAUNCHES = 7
+_SHARED_MEMORY = "/dev/shm"
+_LAUNCHES = 20
 _PROBE_S = 30.0
 _LIMITS = BoxLimits(memory_bytes=1 << 30)
 _ADVICE = (
@@ -87,7 +88,9 @@ async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
     """Probes, and why the backend cannot be used; empty when it can."""
     try:
         with _folder() as work, _host(box_user()) as host:
-            outcome = await run(backend, _spec(work, host), _PROBE_S)
+            spec = _spec(work, host)
+            hidden = hidden_paths(spec, box_user())
+            outcome = await run(backend, spec, _PROBE_S)
     except SandboxError as e:
         return (), e.what
     except (OSError, subprocess.SubprocessError) as e:
@@ -96,8 +99,16 @@ async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
         probes = judge(json.loads(outcome.output))
     except ValueError:
         return (), f"the probe program did not run ({outcome.ended} {outcome.code}): {outcome.output[-300:].strip()}"
-    failed = ", ".join(f"{probe.name} {probe.observed}" for probe in probes if not probe.ok)
-    return probes, f"it fails these probes: {failed}." if failed else ""
+    failed = [probe for probe in probes if not probe.ok]
+    return probes, _complaint(failed, hidden) if failed else ""
+
+
+def _complaint(failed: Sequence[Probe], hidden: Sequence[Path]) -> str:
+    """Which probes failed; and where a box had to stay root, because of what."""
+    named = ", ".join(f"{probe.name} {probe.observed}" for probe in failed)
+    root = any(probe.name == "be_root" for probe in failed) and hidden
+    why = f" No other user than root can reach {', '.join(map(str, hidden))}." if root else ""
+    return f"it fails these probes: {named}.{why}"
 
 
 def _spec(work: Path, host: "_Host | None" = None) -> BoxSpec:
@@ -124,8 +135,8 @@ async def _timed(backend: Isolation, spec: BoxSpec) -> float:
 
 
 @contextlib.contextmanager
-def _folder() -> Generator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="hiera-probe-"))
+def _folder(parent: str | None = None) -> Generator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="hiera-probe-", dir=parent))
     try:
         yield folder
     finally:
@@ -137,6 +148,7 @@ class _Host:
     """What a box must not reach. File permissions do not protect it: only the box can."""
 
     folder: Path
+    memory: Path
     port: int
     token: str
     victim: int
@@ -147,6 +159,7 @@ class _Host:
             {
                 "secret": str(self.folder / "secret"),
                 "outside": str(self.folder),
+                "memory": str(self.memory),
                 "socket": str(self.folder / "socket"),
                 "abstract": self.token,
                 "token": self.token,
@@ -162,9 +175,12 @@ def _host(user: int) -> Generator[_Host]:
     """Bait: a file, listeners, and a process of the box's own user with a secret in its environment."""
     token = "hiera-" + secrets.token_hex(8)
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(_folder())
+        folder, memory = stack.enter_context(_folder()), stack.enter_context(_folder(_shared_memory()))
         folder.chmod(0o777)
+        memory.chmod(0o777)
         (folder / "secret").write_text(token)
+        if user != os.geteuid():
+            os.chown(folder / "secret", user, user)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         for address in ("\0" + token, str(folder / "socket")):
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -172,7 +188,12 @@ def _host(user: int) -> Generator[_Host]:
             listener.listen()
         (folder / "socket").chmod(0o777)
         victim = stack.enter_context(_victim(user, token))
-        yield _Host(folder, tcp.getsockname()[1], token, victim)
+        yield _Host(folder, memory, tcp.getsockname()[1], token, victim)
+
+
+def _shared_memory() -> str | None:
+    """Where POSIX shared memory lies, if everybody may write there as usual."""
+    return _SHARED_MEMORY if os.access(_SHARED_MEMORY, os.W_OK | os.X_OK) else None
 
 
 @contextlib.contextmanager

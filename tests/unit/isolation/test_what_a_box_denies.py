@@ -13,24 +13,27 @@ import pytest
 import hiera_mcp
 from hiera_mcp.model.work import IsolationReport
 from hiera_mcp.sandbox.child import landlock
-from hiera_mcp.sandbox.isolation import bubblewrap, identity, probe
+from hiera_mcp.sandbox.isolation import binds, bubblewrap, identity, probe
+from hiera_mcp.sandbox.isolation.binds import python_binds
+from hiera_mcp.sandbox.isolation.box import Bind
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
 from hiera_mcp.sandbox.isolation.landlock import Landlock
 from hiera_mcp.sandbox.isolation.unsafe import Unsafe
 
-NAMES = (
-    *("write_work", "start_process", "socketpair", "read_secret", "write_outside", "write_usr", "read_environment"),
-    *(
-        "signal_process",
-        "trace_process",
-        "tcp",
-        "abstract_socket",
-        "path_socket",
-        "user_namespace",
-        "be_root",
-        "kernel_settings",
-    ),
+MUST_WORK = ("write_work", "start_process", "socketpair")
+FILES = (
+    "read_secret",
+    "list_outside",
+    "write_outside",
+    "write_shared_memory",
+    "write_usr",
+    "change_mode",
+    "watch_files",
 )
+PROCESSES = ("read_environment", "signal_process", "trace_process", "outlasting_memory")
+SOCKETS = ("tcp", "udp", "netlink", "abstract_socket", "path_socket")
+KERNEL = ("user_namespace", "mount", "gpu", "be_root", "kernel_settings")
+NAMES = (*MUST_WORK, *FILES, *PROCESSES, *SOCKETS, *KERNEL)
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changing the user needs root")
 needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.NEEDED_ABI, reason="this kernel's Landlock is too old")
@@ -103,6 +106,19 @@ def test_landlock_under_a_server_of_root_denies_and_allows_as_it_must(as_root_wi
     assert seen(as_root_with_plain_python["landlock"], name)[0]
 
 
+@needs_landlock
+@needs_root
+async def test_landlock_is_refused_where_only_root_can_reach_what_a_box_needs(work: Path, monkeypatch: Any):
+    """Its box would have to stay root."""
+    hidden = work / "hidden"
+    (hidden / "inside").mkdir(parents=True)
+    hidden.chmod(0o700)
+    monkeypatch.setattr(binds, "python_binds", lambda: (*python_binds(), Bind(hidden / "inside", "/opt/inside")))
+    report = await probe.self_check(Landlock())
+    assert not report.usable
+    assert "be_root allowed" in report.reason and str(hidden / "inside") in report.reason
+
+
 @needs_bwrap
 @needs_root
 async def test_bubblewrap_that_has_to_stay_root_denies_as_it_must(monkeypatch: Any):
@@ -132,7 +148,8 @@ async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed: Any):
 async def test_the_probes_see_that_no_isolation_denies_nothing():
     report = await probe.self_check(Unsafe())
     assert not report.usable
-    for name in ("read_secret", "write_outside", "read_environment", "signal_process", "tcp", "path_socket"):
+    free = {*FILES, *PROCESSES, *SOCKETS} - {"write_usr"}
+    for name in free:
         assert seen(report, name) == (False, "allowed")
 
 
@@ -276,7 +293,8 @@ async def test_landlock_shows_the_work_folder_under_its_real_path(work: Any):
     assert outcome.output.split() == ["x", "/box"]
 
 
-def test_every_probe_is_judged():
-    observed = dict.fromkeys(NAMES, "allowed")
+def test_every_probe_is_judged(as_started: Any):
+    assert tuple(sorted(one.name for one in as_started.probes)) == tuple(sorted(NAMES))
+    observed: dict[str, str] = dict.fromkeys(NAMES, "allowed")
     verdicts = {one.name: one.ok for one in probe.judge(observed)}
-    assert {name for name, ok in verdicts.items() if ok} == {"write_work", "start_process", "socketpair"}
+    assert {name for name, ok in verdicts.items() if ok} == set(MUST_WORK)
