@@ -30,6 +30,8 @@ class Settings:
     """A folder of the user's own knowledge entries (HIERA_KNOWLEDGE_DIR)."""
     unsafe_no_sandbox: bool = False
     """Run untrusted code without isolation (HIERA_UNSAFE_NO_SANDBOX=1). Only for a host that holds nothing of value."""
+    plan: tuple[str, ...] = ()
+    """What the planning of every run does without (HIERA_PLAN, words with blanks between them); see model/switches.py."""
     http_token: str | None = None
     """Bearer token of the HTTP server (HIERA_HTTP_TOKEN); required when it listens on more than loopback."""
 
@@ -51,6 +53,7 @@ def from_environment(env: Mapping[str, str] | None = None) -> Settings:
         data_dir=Path(e.get("HIERA_DATA_DIR") or home / "hiera-mcp").expanduser().absolute(),
         cache_dir=Path(cache).expanduser().absolute() if cache else default_cache_dir(e),
         knowledge_dir=Path(knowledge).expanduser().absolute() if knowledge else None,
+        plan=tuple((e.get("HIERA_PLAN") or "").split()),
         unsafe_no_sandbox=e.get("HIERA_UNSAFE_NO_SANDBOX") == "1",
         http_token=e.get("HIERA_HTTP_TOKEN") or None,
     )

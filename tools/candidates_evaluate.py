@@ -15,6 +15,7 @@ from hiera_mcp.model.base import Model, digest
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.run import Candidate, Job, JobState
 from hiera_mcp.model.work import EvaluateRequest
+from hiera_mcp.planning.next_step import ORDER
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import NewCandidate, Store
 from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, Tool, WaitS, deps_of, finish, unfinished
@@ -109,10 +110,10 @@ def _admit(run_id: str, submissions: Sequence[Submission], store: Store, busy: M
 
 
 def check_planned(state: RunState) -> None:
-    """Refuse to evaluate before space, direction and strategy are recorded."""
+    """Refuse to evaluate before all that the run decides is recorded."""
     kinds = {d.decision.kind for d in state.decisions}
-    for kind in ("space", "direction", "strategy"):
-        if kind not in kinds:
+    for kind in ORDER:
+        if kind not in kinds | state.skipped:
             raise RequestError(
                 f"The run has no {kind} yet.",
                 todo=f"Call hiera_plan_{kind}(run_id='{state.run.id}') and record a choice first.",

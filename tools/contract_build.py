@@ -24,12 +24,13 @@ from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.hardware import Peaks
 from hiera_mcp.model.run import JobState
 from hiera_mcp.model.space import Target, is_cpu
+from hiera_mcp.model.switches import switches_of
 from hiera_mcp.model.work import HostRates, Trace, TraceRequest
 from hiera_mcp.planning.next_step import after_contract
 from hiera_mcp.sandbox import devices
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.tools.base import DEFAULT_WAIT_S, ENSURES, Ctx, LongResult, Tool, WaitS, deps_of, finish, unfinished
-from hiera_mcp.tools.contract_view import contract_view
+from hiera_mcp.tools.contract_view import bare_view, contract_view
 from hiera_mcp.tools.views import ContractView
 
 MAX_SOURCE = 1 << 20
@@ -197,7 +198,9 @@ async def _build(deps: Deps, order: _Order, notify: Notify, _: object) -> JsonVa
     await notify("building the contract", 0.9)
     contract, files = await anyio.to_thread.run_sync(_contract, order, trace, rates)
     await deps.database(lambda s: s.put_contract(contract, files))
-    return {"contract": contract_view(contract, sorted(files)).model_dump(mode="json")}
+    view = contract_view(contract, sorted(files))
+    shown = view if switches_of(deps.settings.plan).contract_files else bare_view(view)
+    return {"contract": shown.model_dump(mode="json")}
 
 
 def _contract(order: _Order, trace: Trace, rates: HostRates) -> tuple[Contract, dict[str, str]]:

@@ -7,6 +7,7 @@ from hiera_mcp.contracts.header import fields
 from hiera_mcp.contracts.summary import LISTS, degeneracy_text, floors_text, parameter_groups, tolerance_text
 from hiera_mcp.model.contract import Contract, Features, Floor
 from hiera_mcp.model.space import source_file
+from hiera_mcp.model.switches import BARE_FILES
 from hiera_mcp.tools.budget import Section, clipped, cut, fit, tokens
 from hiera_mcp.tools.views import ContractView, FeaturesView, FloorView
 
@@ -36,6 +37,20 @@ def contract_view(contract: Contract, files: Sequence[str]) -> ContractView:
     bare = _view(contract, identity, files, {s.name: () for s in sections})
     shown = fit(sections, MOST_TOKENS - tokens(bare.model_dump_json(indent=2)))
     return _view(contract, identity, files, {s.name: cut(s, shown[s.name]) for s in sections})
+
+
+def bare_view(view: ContractView) -> ContractView:
+    """What is left of a view where contract files are switched off: the reference and what candidates must implement."""
+    none: tuple[str, ...] = ()
+    lists: dict[str, tuple[str, ...]] = {n: none for n in ("operators", "chains", "reductions", "reuse", "libraries")}
+    return view.model_copy(
+        update={
+            **dict.fromkeys(("handling", "parameters", "notes"), none),
+            **dict.fromkeys(("tolerance", "degeneracy"), ""),
+            "features": view.features.model_copy(update=lists),
+            "files": {name: uri for name, uri in view.files.items() if name in BARE_FILES},
+        }
+    )
 
 
 def _section(contract: Contract, address: str, name: str, least: int, good: int) -> Section:

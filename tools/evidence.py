@@ -30,6 +30,7 @@ async def evidence_of(state: RunState) -> Evidence:
         profile=state.best_profile,
         libraries=names,
         gpu=gpu,
+        switches=run.switches,
     )
 
 

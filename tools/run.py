@@ -10,11 +10,36 @@ from pydantic import Field
 
 from hiera_mcp.errors import RequestError, StoreError
 from hiera_mcp.model.base import Model
-from hiera_mcp.model.run import Budget
+from hiera_mcp.model.run import Budget, Run
+from hiera_mcp.model.space import Space, Target
+from hiera_mcp.model.switches import Switches, switches_of
+from hiera_mcp.settings import Settings
+from hiera_mcp.store import Store
 from hiera_mcp.tools.base import ADDS, ENSURES, READS, ContractId, Ctx, RunId, Tool, deps_of
 from hiera_mcp.tools.run_state import RunState, load_run
-from hiera_mcp.tools.run_view import run_view
+from hiera_mcp.tools.run_view import run_view, trajectory_uri
 from hiera_mcp.tools.views import RunView
+
+PLAN = "For ablations, what planning does without: fixed-space=SPACE, no-directions, no-contract-files, no-memory."
+
+
+class StartedView(Model):
+    """A run that has nothing yet."""
+
+    run_id: str
+    contract_id: str
+    task: str
+    target: Target
+    state: str
+    round: int
+    space: Space | None
+    """Null: to be decided."""
+    plan: tuple[str, ...]
+    """What the planner does without."""
+    trajectory_uri: str
+    database: str
+    """Path of the SQLite file."""
+    next_step: str
 
 
 class FinishView(Model):
@@ -33,7 +58,8 @@ async def hiera_run_start(
     goal: Annotated[str, Field(max_length=2000, description="What is wanted, in your words.")] = "",
     rounds: Annotated[int, Field(ge=1, le=100)] = 3,
     candidates_per_round: Annotated[int, Field(ge=1, le=32)] = 6,
-) -> RunView:
+    plan: Annotated[list[str], Field(max_length=8, description=PLAN)] = [],  # noqa: B006 - a schema's default
+) -> StartedView:
     """Start an optimisation run of a contract.
 
     Use it once per optimisation, after hiera_contract_build. The budget is HIERA's own by default: 3 rounds of 6
@@ -42,8 +68,33 @@ async def hiera_run_start(
     """
     deps = deps_of(ctx)
     budget = Budget(rounds=rounds, candidates_per_round=candidates_per_round)
-    run = await deps.database(lambda s: s.start_run(contract_id, goal, budget))
-    return run_view(await deps.database(lambda s: load_run(s, run.id)), deps.settings)
+    switches = switches_of([*deps.settings.plan, *plan])
+    run = await deps.database(lambda s: _start(s, contract_id, goal, budget, switches))
+    return _started(await deps.database(lambda s: load_run(s, run.id)), deps.settings)
+
+
+def _start(store: Store, contract_id: str, goal: str, budget: Budget, switches: Switches) -> Run:
+    fixed, spaces = switches.fixed_space, store.contract(contract_id).spaces
+    if fixed is not None and fixed not in spaces:
+        raise RequestError(f"{fixed} is not a space of this contract's target.", valid=spaces)
+    return store.start_run(contract_id, goal, budget, switches)
+
+
+def _started(state: RunState, settings: Settings) -> StartedView:
+    run, contract = state.run, state.contract
+    return StartedView(
+        run_id=run.id,
+        contract_id=run.contract_id,
+        task=contract.task.name,
+        target=contract.target,
+        state=run.state,
+        round=run.round,
+        space=run.space,
+        plan=run.switches.words,
+        trajectory_uri=trajectory_uri(run.id),
+        database=str(settings.database),
+        next_step=state.next_step,
+    )
 
 
 async def hiera_run_status(run_id: RunId, ctx: Ctx) -> RunView:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.evaluation import Comparison, Evaluation, NotRun
+from hiera_mcp.model.plan import DecisionKind
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.run import Candidate, Job, Run
 from hiera_mcp.planning.evidence import Outcome as Judged
@@ -64,6 +65,13 @@ class RunState:
         return tuple(o.candidate_id for o in select_parents(self.judged))
 
     @property
+    def skipped(self) -> frozenset[DecisionKind]:
+        """What the run does not decide."""
+        space: tuple[DecisionKind, ...] = ("space",) if self.run.switches.fixed_space else ()
+        direction: tuple[DecisionKind, ...] = () if self.run.switches.directions else ("direction",)
+        return frozenset((*space, *direction))
+
+    @property
     def left_in_round(self) -> int:
         """Candidates that the present round still has places for."""
         used = sum(c.round == self.run.round for c in self.candidates)
@@ -85,6 +93,7 @@ class RunState:
             candidates_per_round=self.run.budget.candidates_per_round,
             decided=frozenset(d.decision.kind for d in self.decisions if d.round == here),
             decided_before=frozenset(d.decision.kind for d in self.decisions if d.round < here),
+            skipped=self.skipped,
             candidates_left=self.left_in_round,
             pending_jobs=tuple(job.id for job in self.open_jobs),
             without_result=tuple(c.name for c in self.candidates if c.round == here and c.id in pending),

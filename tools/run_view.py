@@ -12,6 +12,11 @@ MAX_DECISIONS = 30
 """Decisions shown; each may be recorded again as often as an agent likes."""
 
 
+def trajectory_uri(run_id: str) -> str:
+    """Where all of a run is."""
+    return f"hiera://runs/{run_id}/trajectory"
+
+
 def run_view(state: RunState, settings: Settings) -> RunView:
     """Where the run stands, with the next step."""
     run, rows, decisions = state.run, state.rows, state.decision_rows
@@ -34,7 +39,8 @@ def run_view(state: RunState, settings: Settings) -> RunView:
         decisions=decisions[-MAX_DECISIONS:],
         earlier_decisions=max(0, len(decisions) - MAX_DECISIONS),
         open_jobs=tuple(OpenJob.of(job) for job in state.open_jobs),
-        trajectory_uri=f"hiera://runs/{run.id}/trajectory",
+        plan=run.switches.words,
+        trajectory_uri=trajectory_uri(run.id),
         database=str(settings.database),
         next_step=state.next_step,
     )

@@ -164,6 +164,8 @@ class RunView(Model):
     earlier_decisions: int = 0
     """How many are left out; the trajectory has them all."""
     open_jobs: tuple[OpenJob, ...]
+    plan: tuple[str, ...] = ()
+    """What the planner does without."""
     trajectory_uri: str
     database: str
     """Path of the SQLite file."""

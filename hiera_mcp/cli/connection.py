@@ -102,6 +102,8 @@ def environment_of(settings: Settings, env: Mapping[str, str]) -> dict[str, str]
     ours = {"HIERA_DATA_DIR": str(settings.data_dir), "HIERA_CACHE_DIR": str(settings.cache_dir)}
     if settings.knowledge_dir:
         ours["HIERA_KNOWLEDGE_DIR"] = str(settings.knowledge_dir)
+    if settings.plan:
+        ours["HIERA_PLAN"] = " ".join(settings.plan)
     if settings.unsafe_no_sandbox:
         ours["HIERA_UNSAFE_NO_SANDBOX"] = "1"
     return {**env, **ours}

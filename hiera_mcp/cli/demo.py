@@ -5,7 +5,7 @@ import argparse
 import anyio
 
 from hiera_mcp.cli.connection import connected
-from hiera_mcp.cli.options import add_json, add_settings, settings_of
+from hiera_mcp.cli.options import add_json, add_plan, add_settings, settings_of
 from hiera_mcp.cli.report import Screen
 from hiera_mcp.client.drive import drive
 from hiera_mcp.client.folder import read_folder
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
     add_json(parser)
     parser.add_argument("--target", help="cpu or cuda:sm_NN (default: the GPU's where there is one, else cpu)")
+    add_plan(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -49,7 +49,7 @@ def lines_of(event: ContractBuilt | RunStarted | Decided | Evaluated) -> list[st
         case ContractBuilt(contract):
             return contract_lines(contract)
         case RunStarted(run):
-            return [f"Run {run.run_id}", ""]
+            return [f"Run {run.run_id}{_without(run)}", ""]
         case Decided(decision):
             return decision_lines(decision)
         case Evaluated(number, rows):
@@ -117,13 +117,17 @@ def _margin(margin: float | None) -> str:
 
 def run_lines(run: RunView) -> list[str]:
     """A recorded run, round by round, as it looked while it went on."""
-    lines = [f"Run {run.run_id}: {run.task} on {run.target}, {run.state}, round {run.round}", ""]
+    lines = [f"Run {run.run_id}: {run.task} on {run.target}, {run.state}, round {run.round}{_without(run)}", ""]
     for number in range(1, run.round + 1):
         for decision in run.decisions:
             lines += decision_lines(decision) if decision.round == number else []
         rows = [c for c in run.candidates if c.round == number]
         lines += ["", *candidate_lines(rows), ""] if rows else [f"Round {number}: no candidate yet.", ""]
     return [*lines, *best_lines(run.best), f"Database: {run.database}"]
+
+
+def _without(run: RunView) -> str:
+    return f"; plan: {', '.join(run.plan)}" if run.plan else ""
 
 
 def best_lines(best: CandidateRow | None) -> list[str]:

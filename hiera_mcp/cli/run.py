@@ -7,7 +7,7 @@ from typing import get_args
 import anyio
 
 from hiera_mcp.cli.connection import Where, connected
-from hiera_mcp.cli.options import add_json, add_settings, settings_of
+from hiera_mcp.cli.options import add_json, add_plan, add_settings, settings_of
 from hiera_mcp.cli.report import Screen
 from hiera_mcp.client.drive import drive
 from hiera_mcp.client.folder import read_folder
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--url", help="use a running server, for example http://127.0.0.1:8000/mcp")
     where.add_argument("--in-memory", action="store_true", help="use a server inside this process")
     parser.add_argument("--token", help="bearer token for --url (default: HIERA_HTTP_TOKEN)")
+    add_plan(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 def scripted(args: argparse.Namespace) -> Script:
     """The folder's script, overridden by the flags."""
-    given = {"target": args.target, "precision": args.precision}
+    given = {"target": args.target, "precision": args.precision, "plan": tuple(args.plan) or None}
     script = read_folder(args.folder, args.rounds)
     return script.model_copy(update={k: v for k, v in given.items() if v is not None})
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import anyio
 
-from hiera_mcp.cli.options import add_settings, settings_of
+from hiera_mcp.cli.options import add_plan, add_settings, settings_of
 from hiera_mcp.errors import RequestError
 from hiera_mcp.serving import serve_http, serve_stdio
 
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a further name under which clients reach the server; may be repeated",
     )
+    add_plan(parser)
 
 
 def run(args: argparse.Namespace) -> int:

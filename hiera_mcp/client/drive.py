@@ -41,7 +41,7 @@ async def drive(client: Client, script: Script, tell: Tell) -> RunReport:
     run = await _start(session, script, contract)
     tell(RunStarted(run))
     for n, one in enumerate(script.rounds, 1):
-        await _plan(session, run.run_id, one, tell)
+        await _plan(session, run, one, tell)
         mine = [c for c in submissions if c.name in {s.name for s in one.candidates}]
         rows = await _evaluate(session, run.run_id, mine)
         tell(Evaluated(n, rows))
@@ -67,18 +67,22 @@ async def _start(session: Session, script: Script, contract: ContractView) -> Ru
         goal=script.goal,
         rounds=len(script.rounds),
         candidates_per_round=max(most, MOST_PER_CALL),
+        plan=[*script.plan] or None,
     )
     return RunView.model_validate(answer)
 
 
-async def _plan(session: Session, run_id: str, one: Round, tell: Tell) -> None:
-    """Space, direction, strategy: the script's choice, or the recommendation."""
-    await _decide(session, run_id, "space", _arguments(one.space), tell)
-    await _decide(session, run_id, "direction", _arguments(one.direction), tell)
+async def _plan(session: Session, started: RunView, one: Round, tell: Tell) -> None:
+    """Space, direction, strategy: the script's choice, or the recommendation; only what the run decides at all."""
+    run_id, directions = started.run_id, "no-directions" not in started.plan
+    if started.space is None:
+        await _decide(session, run_id, "space", _arguments(one.space), tell)
+    if directions:
+        await _decide(session, run_id, "direction", _arguments(one.direction), tell)
     run = await _status(session, run_id)
     arguments: dict[str, JsonValue] = {"choice": RECOMMENDED}
     if one.strategy is not None:
-        strategy = one.strategy.within(str(run.space), str(run.direction))
+        strategy = one.strategy.within(str(run.space), str(run.direction) if directions else None)
         arguments = {"strategy": strategy.model_dump(mode="json")}
     await _decide(session, run_id, "strategy", arguments | {"reason": one.strategy_reason}, tell)
 

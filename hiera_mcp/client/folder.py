@@ -53,6 +53,8 @@ class Settings(Model):
     target: str = "auto"
     precision: Precision = "float32"
     goal: str = ""
+    plan: tuple[str, ...] = ()
+    """What the planner does without."""
     rounds: int | None = Field(default=None, ge=1)
     """Only the first so many rounds."""
 
@@ -81,6 +83,7 @@ def read_folder(folder: Path, rounds: int | None = None) -> Script:
         target=settings.target,
         precision=settings.precision,
         goal=settings.goal,
+        plan=settings.plan,
         rounds=tuple(kept),
     )
     _check_parents(script)

@@ -98,6 +98,8 @@ class RunView(View):
     best: CandidateRow | None = None
     candidates: tuple[CandidateRow, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()
+    plan: tuple[str, ...] = ()
+    """What the planner does without."""
     trajectory_uri: str
     database: str
 

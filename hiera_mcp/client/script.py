@@ -33,9 +33,9 @@ class StrategyText(Model):
     predicted_change: str = ""
     knowledge: tuple[str, ...] = ()
 
-    def within(self, space: str, direction: str) -> Strategy:
+    def within(self, space: str, direction: str | None) -> Strategy:
         """The strategy for a space and a direction."""
-        return Strategy(**dict(self), space=Space(space), direction=Direction(direction))
+        return Strategy(**dict(self), space=Space(space), direction=Direction(direction) if direction else None)
 
 
 class Choice(Model):
@@ -65,4 +65,6 @@ class Script(Model):
     target: Text = "auto"
     precision: Precision = "float32"
     goal: str = ""
+    plan: tuple[str, ...] = ()
+    """What the planner does without, for ablations: `no-directions`, `fixed-space=cpp`, …"""
     rounds: tuple[Round, ...] = Field(min_length=1)

@@ -49,7 +49,8 @@ class Strategy(Model):
 
     title: Text
     space: Space
-    direction: Direction
+    direction: Direction | None = None
+    """Null in a run that decides none."""
     steps: tuple[Text, ...] = Field(min_length=1)
     constraints: tuple[Text, ...] = ()
     """What must not change, and what is legal on the target."""

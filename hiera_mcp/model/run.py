@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.space import Direction, Space
+from hiera_mcp.model.switches import Switches
 
 
 class Budget(Model):
@@ -32,6 +33,7 @@ class Run(Model):
     created_at: Text
     finished_at: str | None = None
     best_candidate_id: str | None = None
+    switches: Switches = Switches()
 
 
 class Candidate(Model):

@@ -46,11 +46,12 @@ def failures(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
 
 def render_brief(contract: Contract, evidence: Evidence, strategy: Strategy, left: int) -> str:
     """The brief in Markdown. `left` is the number of candidates that the round still takes."""
+    rules = _standing(contract, strategy) if evidence.switches.contract_files else [_space_rule(strategy)]
     sections = (
         ("Task", _task(contract)),
         ("Parents", _parents(evidence)),
         (f"Strategy: {strategy.title}", _strategy(strategy)),
-        ("Constraints", _bullets([*strategy.constraints, *_standing(contract, strategy)])),
+        ("Constraints", _bullets([*strategy.constraints, *rules])),
         ("Failures to avoid", _failures(evidence)),
         (f"The next candidates (up to {left})", _diversity(left)),
         ("Binding", _binding(contract, strategy)),
@@ -104,11 +105,15 @@ def _strategy(strategy: Strategy) -> str:
     return steps + numbers + moves
 
 
+def _space_rule(strategy: Strategy) -> str:
+    return f"Space {strategy.space}: anything outside it is refused."
+
+
 def _standing(contract: Contract, strategy: Strategy) -> list[str]:
     tolerance = contract.tolerance
     tf32 = "TF32 is allowed" if tolerance.allow_tf32 else "TF32 is not allowed"
     return [
-        f"Space {strategy.space}: anything outside it is refused.",
+        _space_rule(strategy),
         f"Precision {contract.precision}; {tf32}; outputs are compared at rtol {tolerance.rtol:g}, atol {tolerance.atol:g}.",
         "Every call computes every output from its inputs: nothing is kept between calls.",
         *contract.notes,

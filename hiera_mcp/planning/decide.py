@@ -10,10 +10,11 @@ from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.knowledge import Match
 from hiera_mcp.model.plan import Decision, DecisionKind, Knowledge, OptionScore, Strategy
 from hiera_mcp.model.space import Direction
+from hiera_mcp.model.switches import NO_DIRECTIONS
 from hiera_mcp.planning.direction import score_directions
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.gates import reasons_required
-from hiera_mcp.planning.legality import validate_strategy
+from hiera_mcp.planning.legality import decided_space, validate_strategy
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.space import score_spaces
 from hiera_mcp.planning.strategy import score_entries, template
@@ -65,7 +66,11 @@ def plan_space(evidence: Evidence, entries: Sequence[Match] = (), rubric: Rubric
 
 
 def plan_direction(evidence: Evidence, entries: Sequence[Match] = (), rubric: Rubric | None = None) -> Proposal:
-    """Score the five directions for the space decided last."""
+    """Score the five directions for the space decided last. Raises RequestError in a run that decides none."""
+    if not evidence.switches.directions:
+        raise RequestError(
+            f"This run decides no direction: it was started with {NO_DIRECTIONS}.", todo="Call hiera_plan_strategy."
+        )
     rubric = rubric or load_rubric("direction")
     rules = {d.value: "; ".join(texts) for d in Direction if (texts := reasons_required(evidence, d))}
     return _proposal("direction", score_directions(evidence, rubric), rules, entries, rubric)
@@ -207,17 +212,14 @@ def _knowledge(entries: Sequence[Match]) -> tuple[Knowledge, ...]:
 
 def _without_knowledge(evidence: Evidence) -> Strategy:
     """What remains when no entry fits: the direction itself, measured step by step."""
-    if evidence.space is None or evidence.direction is None:
-        raise RequestError(
-            "A strategy needs a space and a direction.", todo="Call hiera_plan_space and hiera_plan_direction first."
-        )
+    direction = evidence.direction
     return Strategy(
-        title=f"Plain {evidence.direction.value.replace('_', ' ')}",
-        space=evidence.space,
-        direction=evidence.direction,
+        title=f"Plain {direction.value.replace('_', ' ')}" if direction else "One change at a time",
+        space=decided_space(evidence),
+        direction=direction,
         steps=(
             "Start from the best parent, or from the contract's skeleton when there is none.",
-            "Change one thing that belongs to this direction, and keep everything else.",
+            f"Change one thing{' that belongs to this direction' if direction else ''}, and keep everything else.",
             "Measure, and keep the change only when the comparison with the parent says faster.",
         ),
         predicted_metric="time",

@@ -12,6 +12,7 @@ from hiera_mcp.model.hardware import Gpu
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.model.space import Direction, Space, Target
+from hiera_mcp.model.switches import Switches
 
 
 class Outcome(Model):
@@ -73,6 +74,8 @@ class Evidence(Model):
     gpu_reason: str = ""
     degenerate: bool = False
     notes: tuple[str, ...] = Field(default=())
+    switches: Switches = Switches()
+    """What the run does without."""
 
 
 def outcome_of(candidate: Candidate, result: Evaluation | NotRun | None, contract: Contract) -> Outcome:
@@ -106,6 +109,7 @@ def gather(
     profile_reason: str = "",
     libraries: Sequence[str] | None = None,
     gpu: Gpu | None = None,
+    switches: Switches | None = None,
 ) -> Evidence:
     """Evidence for the next decision of a run."""
     return Evidence(
@@ -128,6 +132,7 @@ def gather(
         gpu_reason="" if gpu else "no hardware table applies",
         degenerate=contract.degeneracy.degenerate,
         notes=contract.notes,
+        switches=switches or Switches(),
     )
 
 

@@ -17,6 +17,12 @@ Option = TypeVar("Option")
 LOSSES_THAT_NEED_A_REASON = 2
 
 
+def fixed_space(evidence: Evidence, space: Space) -> str | None:
+    """An ablation: the run was started for one space."""
+    fixed = evidence.switches.fixed_space
+    return None if fixed in (None, space) else f"the run was started for {fixed} alone"
+
+
 def library_installed(evidence: Evidence, space: Space) -> str | None:
     if space is evidence.spaces[1] and evidence.libraries == ():
         return f"no maths library for {evidence.target} is installed on this host"
@@ -55,7 +61,7 @@ def entry_library(evidence: Evidence, entry: Entry) -> str | None:
 
 
 SPACE_GATES: Mapping[str, Callable[[Evidence, Space], str | None]] = MappingProxyType(
-    {"library_installed": library_installed}
+    {"fixed_space": fixed_space, "library_installed": library_installed}
 )
 DIRECTION_GATES: Mapping[str, Callable[[Evidence, Direction], str | None]] = MappingProxyType(
     {"tensor_core_legal": tensor_core_legal}

@@ -48,17 +48,22 @@ def illegal_words(text: str, space: Space, target: Target) -> str | None:
     return None
 
 
-def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
-    if evidence.space is None or evidence.direction is None:
+def decided_space(evidence: Evidence) -> Space:
+    """The space that a strategy is for. Raises RequestError before space and, unless the run has none, direction are decided."""
+    if evidence.space is None or (evidence.direction is None and evidence.switches.directions):
         raise RequestError(
             "A strategy needs a space and a direction.", todo="Call hiera_plan_space and hiera_plan_direction first."
         )
-    if strategy.space is not evidence.space:
-        raise RequestError(f"The strategy is for {strategy.space}, the run decided otherwise.", valid=[evidence.space])
+    return evidence.space
+
+
+def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
+    space = decided_space(evidence)
+    if strategy.space is not space:
+        raise RequestError(f"The strategy is for {strategy.space}, the run decided otherwise.", valid=[space])
     if strategy.direction is not evidence.direction:
-        raise RequestError(
-            f"The strategy is for {strategy.direction}, the run decided otherwise.", valid=[evidence.direction]
-        )
+        valid = [evidence.direction or "null, since this run decides no direction"]
+        raise RequestError(f"The strategy is for {strategy.direction}, the run decided otherwise.", valid=valid)
 
 
 def _too_large(strategy: Strategy, evidence: Evidence) -> str | None:

@@ -24,6 +24,8 @@ class RunState(Model):
     """Kinds decided in the current round."""
     decided_before: frozenset[DecisionKind] = frozenset()
     """Kinds decided in an earlier round."""
+    skipped: frozenset[DecisionKind] = frozenset()
+    """Kinds that this run does not decide."""
     candidates_left: int
     """Of the current round."""
     pending_jobs: tuple[str, ...] = ()
@@ -40,6 +42,11 @@ class RunState(Model):
     compiled_only: bool = False
     """Whether this round's candidates were built but cannot run on this host."""
     finished: bool = False
+
+    @property
+    def planned(self) -> tuple[DecisionKind, ...]:
+        """The kinds that each round decides, in order."""
+        return tuple(kind for kind in ORDER if kind not in self.skipped)
 
     @property
     def submitted(self) -> bool:
@@ -99,8 +106,9 @@ def _resubmit(state: RunState) -> str:
 
 def _undecided(state: RunState) -> DecisionKind | None:
     """In order; a kind decided before may be kept once this round has decided a later one."""
-    last = max((ORDER.index(kind) for kind in state.decided), default=-1)
-    for i, kind in enumerate(ORDER):
+    planned = state.planned
+    last = max((planned.index(kind) for kind in state.decided if kind in planned), default=-1)
+    for i, kind in enumerate(planned):
         if kind not in state.decided and (i > last or kind not in state.decided_before):
             return kind
     return None
@@ -144,10 +152,10 @@ def _after_candidates(state: RunState) -> str:
 
 def _open_next_round(state: RunState) -> str:
     rest = f" ({state.candidates_left} candidates of round {state.round} are unused)" if state.candidates_left else ""
-    plan = f'hiera_plan_space(run_id="{state.run_id}")'
+    plan = f'hiera_plan_{state.planned[0]}(run_id="{state.run_id}")'
     if state.best_candidate_id is not None and not state.best_profiled:
         return (
             f'Profile the best candidate: hiera_candidate_profile(candidate_id="{state.best_candidate_id}"); '
             f"then plan round {state.round + 1} of {state.rounds} with {plan}{rest}."
         )
-    return f"Plan round {state.round + 1} of {state.rounds}{rest}: {plan} shows evidence; with `choice` it opens the round."
+    return f"Plan round {state.round + 1} of {state.rounds}{rest}: {plan} shows evidence; recording it opens the round."

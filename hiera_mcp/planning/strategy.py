@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from hiera_mcp.errors import RequestError
 from hiera_mcp.model.knowledge import Entry, Match
 from hiera_mcp.model.plan import OptionScore, Strategy
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.gates import entry_gates
+from hiera_mcp.planning.legality import decided_space
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply
 from hiera_mcp.planning.signals import read
@@ -30,13 +30,9 @@ def _score_entry(evidence: Evidence, entry: Entry, rubric: Rubric) -> OptionScor
 
 def template(entry: Entry, evidence: Evidence) -> Strategy:
     """An entry as a strategy for the decided space and direction. Parameters hold the range to choose from."""
-    if evidence.space is None or evidence.direction is None:
-        raise RequestError(
-            "A strategy needs a space and a direction.", todo="Call hiera_plan_space and hiera_plan_direction first."
-        )
     return Strategy(
         title=entry.title,
-        space=evidence.space,
+        space=decided_space(evidence),
         direction=evidence.direction,
         steps=entry.steps,
         constraints=entry.constraints,

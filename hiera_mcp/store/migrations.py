@@ -85,3 +85,8 @@ def m002_lessons_are_searchable(db: Any) -> None:
 def m003_profiles_have_files(db: Any) -> None:
     for column in ("report_sha256", "listing_sha256"):
         db.execute(f"ALTER TABLE profiles ADD COLUMN {column} TEXT")
+
+
+@migrations()
+def m004_runs_have_switches(db: Any) -> None:
+    db.execute("ALTER TABLE runs ADD COLUMN switches TEXT NOT NULL DEFAULT ''")

@@ -4,6 +4,7 @@ from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.plan import Decision
 from hiera_mcp.model.run import Budget, Run
+from hiera_mcp.model.switches import Switches, switches_of
 from hiera_mcp.store.database import Connection, Row, Transaction, new_id, now
 
 
@@ -20,8 +21,9 @@ class RecordedDecision(Model):
 class Runs(Connection):
     """Queries about runs. A round is a plan and the candidates that follow it."""
 
-    def start_run(self, contract_id: str, goal: str, budget: Budget) -> Run:
-        """Open a run in its first round; NotFoundError when the contract does not exist."""
+    def start_run(self, contract_id: str, goal: str, budget: Budget, switches: Switches | None = None) -> Run:
+        """Open a run in its first round, in its fixed space if it has one; NotFoundError when there is no such contract."""
+        switches = switches or Switches()
         self.one("contracts", contract_id, "contract")
         run_id = new_id("r")
         row = {
@@ -32,12 +34,14 @@ class Runs(Connection):
             "candidates_per_round": budget.candidates_per_round,
             "state": "open",
             "round": 1,
+            "space": switches.fixed_space,
+            "switches": " ".join(switches.words),
             "created_at": now(),
         }
         with self.write() as tx:
             tx.insert("runs", row)
             tx.insert("rounds", {"run_id": run_id, "round": 1, "opened_at": now()})
-            tx.log("run_started", {"contract_id": contract_id, "goal": goal}, run_id)
+            tx.log("run_started", {"contract_id": contract_id, "goal": goal, "plan": [*switches.words]}, run_id)
         return self.run(run_id)
 
     def run(self, run_id: str) -> Run:
@@ -149,4 +153,5 @@ def _run(row: Row) -> Run:
         created_at=row["created_at"],
         finished_at=row["finished_at"],
         best_candidate_id=row["best_candidate_id"],
+        switches=switches_of(row["switches"].split()),
     )

@@ -8,6 +8,8 @@ import pytest
 
 from hiera_mcp import __version__
 from hiera_mcp.cli.main import COMMANDS, command, main, parser_for
+from hiera_mcp.cli.options import settings_of
+from hiera_mcp.cli.run import scripted
 
 
 def hiera(*words: str, flags: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -100,3 +102,20 @@ def test_a_contract_from_a_file_that_is_not_there_is_refused(capsys: pytest.Capt
 def test_url_and_in_memory_exclude_each_other() -> None:
     with pytest.raises(SystemExit):
         parser_for(["run"]).parse_args(["run", "x", "--url", "http://h/mcp", "--in-memory"])
+
+
+def test_ablations_reach_the_settings_of_a_server_and_the_script_of_a_run(tmp_path: Path) -> None:
+    words = ["--plan", "fixed-space=cpp", "--plan", "no-directions", "--no-memory"]
+    for name in ("serve", "demo"):
+        args = parser_for([name]).parse_args([name, *words])
+        assert settings_of(args).plan == ("fixed-space=cpp", "no-directions", "no-memory")
+    (tmp_path / "task.py").write_text("x")
+    (tmp_path / "round1").mkdir()
+    (tmp_path / "round1" / "a.cpp").write_text("x")
+    args = parser_for(["run"]).parse_args(["run", str(tmp_path), *words])
+    assert set(scripted(args).plan) == {"fixed-space=cpp", "no-directions", "no-memory"}
+
+
+def test_an_ablation_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--plan", "no-brain"]) == 2
+    assert "no-contract-files" in capsys.readouterr().err

@@ -11,7 +11,7 @@ async def test_an_unknown_argument_is_refused_with_the_valid_names(bench: Any, m
         text = await call.error("hiera_run_start", contract_id="c", round=2)
     assert "round: no such argument." in text
     assert "Did you mean `rounds`?" in text
-    assert "Valid: contract_id, goal, rounds, candidates_per_round." in text
+    assert "Valid: contract_id, goal, rounds, candidates_per_round, plan." in text
 
 
 async def test_an_unknown_name_inside_an_argument_is_refused_with_the_valid_names(bench: Any) -> None:
