@@ -44,6 +44,7 @@ SIGNALS: dict[str, str] = {
     "fusable_share": "share of the reference's estimated time in operators that can be fused with others",
     "library_share": "share of it in operators that some library of the target has, installed or not",
     "depth": "operators on the longest path of dependent ones",
+    "fused_depth": "kernels on that path once each chain of operators is one kernel; an estimate, at least 1",
     "longest_reduction": "elements that go into one result of the longest reduction, normalisation or scan; 0 without one",
     "tensor_core_legal": "whether precision and operators admit Tensor Cores",
     # the host
@@ -52,6 +53,7 @@ SIGNALS: dict[str, str] = {
     # the current parent, from its evaluation and its binary
     "speedup": "median speed-up of the best candidate over eager PyTorch",
     "floor_ratio": "time of the best candidate / floor",
+    "reference_floor_ratio": "time of eager PyTorch, which calls tuned libraries, / floor",
     "registers": "largest register count per thread",
     "spill_bytes": "largest spill traffic of a kernel, bytes per thread",
     "shared_bytes": "largest static shared memory per block",

@@ -109,6 +109,13 @@ def _longest_reduction(features: Features) -> float:
     return max((r.extent for r in features.reductions), default=0)
 
 
+def _fused_depth(features: Features) -> float:
+    """Chains are taken to lie on the longest path; no chain shortens it by more than its own length."""
+    merged = sum(chain.count * (chain.length - 1) for chain in features.chains)
+    longest = max((chain.length for chain in features.chains), default=1)
+    return max(features.depth - merged, -(-features.depth // longest))
+
+
 def _libraries(evidence: Evidence) -> Reading:
     if evidence.libraries is None:
         return Reading(value=None, reason=evidence.libraries_reason or "unknown")
@@ -137,6 +144,13 @@ def _floor_ratio(evidence: Evidence) -> Reading:
     if best is None or best.floor_ratio is None:
         return Reading(value=None, reason="no candidate has been timed")
     return Reading(value=best.floor_ratio)
+
+
+def _reference_floor_ratio(evidence: Evidence) -> Reading:
+    best = best_of(evidence.outcomes)
+    if best is None or best.timing is None or evidence.floor.seconds <= 0:
+        return Reading(value=None, reason="eager PyTorch is timed beside the first candidate that passes")
+    return Reading(value=best.timing.reference.median / evidence.floor.seconds)
 
 
 def _kernels(evidence: Evidence) -> tuple[KernelResources, ...]:
@@ -269,12 +283,14 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "fusable_share": _dataflow(lambda f: min(1.0, sum(chain.share for chain in f.chains))),
         "library_share": _dataflow(lambda f: 1.0 - f.uncovered_share),
         "depth": _dataflow(lambda f: f.depth),
+        "fused_depth": _dataflow(_fused_depth),
         "longest_reduction": _dataflow(_longest_reduction),
         "tensor_core_legal": _value(lambda e: e.features.tensor_core_legal),
         "libraries_installed": _libraries,
         "contraction_library": _contraction_library,
         "speedup": _speedup,
         "floor_ratio": _floor_ratio,
+        "reference_floor_ratio": _reference_floor_ratio,
         "registers": _resource(lambda k: k.registers, "register count"),
         "spill_bytes": _resource(_spills, "spills"),
         "shared_bytes": _resource(lambda k: k.shared_bytes, "shared memory"),

@@ -18,6 +18,8 @@ SpaceView = View[Space]
 
 FAR_BELOW_THE_RIDGE = 0.25
 """Ratio of arithmetic intensity to the ridge."""
+LITTLE_TO_FUSE = 0.1
+"""Share of the time in operators that can be fused with others."""
 EAGER_CALL_SECONDS = 5e-6
 """Assumed host cost of one eager operator; not measured, and only its order of magnitude matters here."""
 
@@ -52,6 +54,9 @@ def contraction_coverage(view: SpaceView) -> Answer:
 
 def fusion_gain(view: SpaceView) -> Answer:
     ratio = view.number("fusion_ratio")
+    share = view.number("fusable_share") if view.known("fusable_share") else 1.0  # contracts of old versions lack it
+    if share < LITTLE_TO_FUSE:
+        return Answer(4, f"{share:.0%} of the time is in operators that can be fused: bytes between the others remain.")
     loss = grade(ratio, (1.2, 1.5, 2, 3)) * (0, 0.5, 1)[_level(view)]
     kept = ("can all be fused away", "partly remain at the borders of library calls", "remain between operators")
     return Answer(
@@ -61,11 +66,46 @@ def fusion_gain(view: SpaceView) -> Answer:
     )
 
 
-def operator_depth(view: SpaceView) -> Answer:
+def operator_count(view: SpaceView) -> Answer:
     count = view.number("operators")
     loss = grade(count, (4, 9, 17, 33)) * (1, 0.75, 0)[_level(view)]
     who = "all by hand" if _level(view) == 0 else "by hand or by library" if _level(view) == 1 else "or left to PyTorch"
     return Answer(4 - loss, f"{count:.0f} operator calls must be rebuilt {who}.")
+
+
+def dependency_depth(view: SpaceView) -> Answer:
+    depth, kernels = view.number("depth"), view.number("fused_depth")
+    loss = grade(kernels, (3, 6, 12, 24)) * (1, 0.5, 0)[_level(view)]
+    return Answer(
+        4 - loss,
+        f"The longest path has {depth:.0f} dependent operators, about {kernels:.0f} kernels when chains are fused.",
+    )
+
+
+def reduction_span(view: SpaceView) -> Answer:
+    elements = view.number("longest_reduction")
+    share = sum(view.number(f"{kind}_share") for kind in ("reduction", "normalisation", "scan"))
+    if share < 0.05:
+        return Answer(4, f"{share:.0%} of the time is in reductions, norms and scans.")
+    loss = grade(elements, (1 << 14, 1 << 18, 1 << 22, 1 << 26)) * (1, 0.25, 0)[_level(view)]
+    how = ("by hand across blocks", "by hand or by a library", "or left to PyTorch")[_level(view)]
+    return Answer(4 - loss, f"Up to {elements:.0f} elements go into one result, combined {how}.")
+
+
+def library_coverage(view: SpaceView) -> Answer:
+    served = max(0.0, view.number("library_share") - view.number("contraction_share"))
+    level = _level(view)
+    absent = level == 1 and view.known("libraries_installed") and not view.flag("libraries_installed")
+    loss = 0.5 * grade(served, (0.05, 0.2, 0.5, 0.8)) if level == 0 or absent else 0.0
+    missing = " (none is installed)" if absent else ""
+    return Answer(4 - loss, f"Besides contractions, libraries{missing} have routines for {served:.0%} of the time.")
+
+
+def library_distance(view: SpaceView) -> Answer:
+    ratio = view.number("reference_floor_ratio")
+    far = grade(ratio, (1.15, 1.5, 2.5, 5))
+    score = (far, 4 - far / 2, 4 - far)[_level(view)]
+    return Answer(score, f"The library kernels that eager PyTorch calls take {ratio:.2f}× the floor.")
 
 
 def parameter_effort(view: SpaceView) -> Answer:
@@ -120,10 +160,14 @@ SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
     {
         "contraction_coverage": contraction_coverage,
         "fusion_gain": fusion_gain,
-        "operator_depth": operator_depth,
+        "operator_count": operator_count,
+        "dependency_depth": dependency_depth,
+        "reduction_span": reduction_span,
+        "library_coverage": library_coverage,
         "parameter_effort": parameter_effort,
         "precision_reach": precision_reach,
         "launch_overhead": launch_overhead,
+        "library_distance": library_distance,
         "measured_distance": measured_distance,
         "record_in_run": record_in_run,
     }

@@ -1,6 +1,6 @@
 """Builders of contracts, outcomes and evidence. Workloads are written as (kind, share, calls)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -8,12 +8,14 @@ import pytest
 
 from hiera_mcp.model.contract import (
     Case,
+    Chain,
     Contract,
     Degeneracy,
     Features,
     Floor,
     Operator,
     Parameter,
+    Reduction,
     Task,
     TensorSpec,
     Tolerance,
@@ -33,6 +35,7 @@ def make_contract(
     tensor_cores: bool = False,
     parameters: int = 2,
     seconds: float = 1e-3,
+    dataflow: Mapping[str, Any] | None = None,
 ) -> Contract:
     peak, bandwidth = RATES[target.partition(":")[0]]
     operators = tuple(
@@ -64,6 +67,7 @@ def make_contract(
             parameter_bytes=32 * parameters,
             tensor_core_legal=tensor_cores,
             tensor_core_reason="TF32 is allowed" if tensor_cores else "float32 without TF32",
+            **(dataflow or {}),
         ),
         floor=Floor(
             seconds=seconds,
@@ -77,6 +81,22 @@ def make_contract(
         ),
         degeneracy=Degeneracy(measured=False, reason="test"),
     )
+
+
+def make_dataflow(
+    depth: int = 1, chains: Sequence[tuple[int, int, float]] = (), longest: int = 0, covered: float = 0.0
+) -> dict[str, Any]:
+    """Features of the dataflow; chains as (length, count, share of the time)."""
+    reduction = Reduction(operator="aten.sum", count=1, extent=longest, results=8, contiguous=True)
+    return {
+        "depth": depth,
+        "chains": tuple(
+            Chain(operators=("aten.x",), length=n, count=count, saved_bytes=1e6, share=share)
+            for n, count, share in chains
+        ),
+        "reductions": (reduction,) if longest else (),
+        "uncovered_share": 1 - covered,
+    }
 
 
 def make_timing(speedup: float, spread: float = 0.02, seconds: float = 1e-3) -> Timing:
@@ -121,6 +141,11 @@ def make_outcome(
 @pytest.fixture
 def contract() -> Callable[..., Contract]:
     return make_contract
+
+
+@pytest.fixture
+def dataflow() -> Callable[..., dict[str, Any]]:
+    return make_dataflow
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Rubrics are data with one validator, and code and data agree."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,9 @@ def test_gates_that_forbid_and_rules_that_ask_are_told_apart(kind: DecisionKind)
 
 
 @pytest.fixture
-def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> list[Evidence]:
+def rich(
+    evidence: Callable[..., Evidence], outcome: Callable[..., Outcome], dataflow: Callable[..., dict[str, Any]]
+) -> list[Evidence]:
     """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory."""
     profile = Profile(
         bottleneck="memory",
@@ -51,7 +54,7 @@ def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> 
         directions=tuple(DirectionSigns(direction=d, score=2) for d in Direction),
     )
     built = [{"kernel": "k", "registers": 40, "spill_store_bytes": 0, "spill_load_bytes": 0, "shared_bytes": 0}]
-    work = (("gemm", 0.5, 2), ("conv", 0.2, 1), ("elementwise", 0.3, 2))
+    work = (("gemm", 0.5, 2), ("conv", 0.2, 1), ("elementwise", 0.2, 2), ("reduction", 0.1, 1))
     return [
         evidence(
             [outcome("a", 2.0, space=space, floor_ratio=2.0, kernels=built)],
@@ -60,6 +63,7 @@ def rich(evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]) -> 
             profile=profile,
             tensor_cores=True,
             intensity=intensity,
+            dataflow=dataflow(depth=5, chains=((3, 1, 0.5),), longest=1 << 20, covered=0.9),
         )
         for target, space, intensity in (
             ("cuda:sm_80", Space.CUDA, 600),
@@ -104,7 +108,7 @@ def test_every_score_lies_on_the_scale_and_is_explained(rich: list[Evidence]) ->
     [
         ("      3: From 5 %", "      7: From 5 %", "anchors"),
         ("weight: 3", "weight: 0", "weight"),
-        ("[fusion_ratio]", "[moon_phase]", "moon_phase"),
+        ("[fusion_ratio,", "[moon_phase,", "moon_phase"),
         ("gate: library_installed", "gate: no_such_gate", "no_such_gate"),
         ("id: fusion_gain", "id: contraction_coverage", "share an id"),
         ("kind: space", "kind: colour", "kind"),

@@ -48,11 +48,81 @@ def test_the_first_recommendation_fits_the_workload(
     assert plan_space(evidence(**options)).recommended == expected
 
 
-def test_without_candidates_only_the_criteria_of_the_run_are_null(evidence: Callable[..., Evidence]) -> None:
-    for option in plan_space(evidence()).options:
+def test_without_candidates_only_the_criteria_of_the_run_are_null(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    for option in plan_space(evidence(dataflow=dataflow())).options:
         null = {c.criterion for c in option.criteria if c.score is None}
-        assert null == {"measured_distance", "record_in_run"}
-        assert all("in this run" in c.explanation for c in option.criteria if c.score is None)
+        assert null == {"library_distance", "measured_distance", "record_in_run"}
+
+
+def test_a_contract_of_an_old_version_is_planned_without_its_dataflow(evidence: Callable[..., Evidence]) -> None:
+    for option in plan_space(evidence(fusion=3.2)).options:
+        null = {c.criterion: c.explanation for c in option.criteria if c.score is None}
+        assert "build it again" in null["dependency_depth"]
+        assert {"reduction_span", "library_coverage"} < set(null)
+        assert _criterion(option, "fusion_gain").score is not None
+
+
+def test_bytes_between_operators_that_cannot_be_fused_are_no_reason_for_own_code(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    products = {"work": (("gemm", 1.0, 4),), "fusion": 4.0, "intensity": 600}
+    for share, expected in ((0.02, 4), (0.6, 0)):
+        e = evidence(**products, dataflow=dataflow(depth=4, chains=((2, 1, share),)))
+        assert _criterion(plan_space(e).options[2], "fusion_gain").score == expected
+
+
+@pytest.mark.parametrize(
+    ("depth", "chains", "kernels", "by_hand"),
+    [
+        (1, (), 1, 4),
+        (8, ((8, 1, 1.0),), 1, 4),  # one chain: one kernel
+        (8, (), 8, 2),
+        (157, ((3, 52, 0.9),), 53, 0),  # a deep network: a convolution, its norm and its activation at a time
+        (4, ((4, 9, 1.0),), 1, 4),  # nine branches side by side do not shorten the path below one kernel
+    ],
+)
+def test_the_dependent_kernels_are_counted_after_fusion(
+    depth: int,
+    chains: tuple[tuple[int, int, float], ...],
+    kernels: int,
+    by_hand: float,
+    evidence: Callable[..., Evidence],
+    dataflow: Callable[..., dict[str, Any]],
+) -> None:
+    hand, _, pytorch = plan_space(evidence(dataflow=dataflow(depth=depth, chains=chains))).options
+    row = _criterion(hand, "dependency_depth")
+    assert (row.evidence["fused_depth"], row.score) == (kernels, by_hand)
+    assert _criterion(pytorch, "dependency_depth").score == 4
+
+
+def test_a_sum_over_many_millions_speaks_against_own_code_and_a_row_of_a_norm_does_not(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    found = {}
+    for longest in (768, 1 << 27):
+        e = evidence(work=(("reduction", 1.0, 1),), dataflow=dataflow(longest=longest))
+        found[longest] = [_criterion(o, "reduction_span").score for o in plan_space(e).options]
+    assert found == {768: [4, 4, 4], 1 << 27: [0, 3, 4]}
+
+
+def test_libraries_with_a_sort_or_a_scan_speak_for_the_space_that_may_call_them(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    scan: dict[str, Any] = {"work": (("scan", 1.0, 1),), "dataflow": dataflow(covered=1.0)}
+    scores = [_criterion(o, "library_coverage").score for o in plan_space(evidence(**scan, libraries=["cccl"])).options]
+    assert scores == [2, 4, 4]
+    none = plan_space(evidence(**scan, libraries=[])).options[1]
+    assert _criterion(none, "library_coverage").score == 2 and none.gates
+
+
+@pytest.mark.parametrize(("speedup", "scores"), [(1.1, [0, 4, 4]), (10.0, [4, 2, 0])])
+def test_how_far_library_kernels_end_from_the_floor_is_read_from_the_timed_reference(
+    speedup: float, scores: list[float], evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
+) -> None:
+    e = evidence([outcome("a", speedup, floor_ratio=1.0)], seconds=1e-3 / speedup)
+    assert [_criterion(o, "library_distance").score for o in plan_space(e).options] == scores
 
 
 def test_the_same_evidence_gives_the_same_proposal(evidence: Callable[..., Evidence]) -> None:
@@ -97,7 +167,7 @@ def test_pending_and_unrun_candidates_are_no_record(
 
 def test_an_explanation_quotes_the_values_that_were_read(evidence: Callable[..., Evidence]) -> None:
     row = _criterion(plan_space(evidence(fusion=3.2)).options[2], "fusion_gain")
-    assert row.evidence == {"fusion_ratio": 3.2}
+    assert row.evidence == {"fusion_ratio": 3.2, "fusable_share": None}
     assert "3.2×" in row.explanation
 
 
