@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiera_mcp.model.contract import Precision
-from hiera_mcp.model.space import Space
+from hiera_mcp.model.space import Space, Target
 
 _LINE = re.compile(r"(?://|#) (\w+): (.+)")
 _SPACES = {
@@ -55,8 +55,13 @@ class CandidateFile:
         """None for a ModelNew, whose space is the largest of its target."""
         return None if self.python else _SPACES[self.path.suffix][self.facts.get("space", "pure")]
 
+    def runs_on(self, target: Target) -> bool:
+        """Whether a GPU target has what it needs."""
+        major, _, minor = self.facts.get("needs", "0.0").partition(".")
+        return int(re.sub(r"\D", "", target)) >= 10 * int(major) + int(minor)
+
     @property
-    def contract(self) -> tuple[str, str, bool]:
+    def contract(self) -> tuple[str, Precision, bool]:
         """Those with the same contract share a warm judge."""
         return (self.facts["task"], self.precision, self.tf32)
 
