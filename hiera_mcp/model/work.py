@@ -264,6 +264,31 @@ class Probe(Model):
     observed: Text
     ok: bool
 
+class HostCounts(Model):
+    """What one call cost the processor, by the runner's claim. Counts are over all threads."""
+
+    seconds: float = Field(ge=0)
+    """Wall-clock time of the call."""
+    processors: int = Field(gt=0)
+    """That the candidate may use."""
+    user_seconds: float
+    system_seconds: float
+    page_faults: float
+    waits: float
+    """How often a thread gave its processor up: it waited for another one, or for a lock."""
+    preemptions: float
+    """How often one was taken from it."""
+    cycles: float | None = None
+    instructions: float | None = None
+    branches: float | None = None
+    branch_misses: float | None = None
+    l1_read_misses: float | None = None
+    llc_read_misses: float | None = None
+    dtlb_read_misses: float | None = None
+    refused: str = ""
+    """Why there are no counters; empty when there are some."""
+
+
 
 class IsolationReport(Model):
     """The self-check of one isolation backend."""
@@ -274,6 +299,8 @@ class IsolationReport(Model):
     probes: tuple[Probe, ...] = ()
     launch_ms: float | None = None
     """Median overhead of one launch."""
+    host_counts: dict[str, JsonValue] | None = None
+    """HostCounts of a call that was made for a profile on `cpu`, as the runner claims them."""
 
 
 class DoctorReport(Model):

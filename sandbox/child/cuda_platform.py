@@ -33,6 +33,7 @@ class CudaPlatform:
         runtime.setDevice(index)
         runtime.free(0)  # creates the context now, and not inside a timed region
         self.stream: int = runtime.streamCreateWithFlags(runtime.streamNonBlocking)
+        self.counts = None  # what the processor spends says nothing of a kernel
         l2 = runtime.deviceGetAttribute(runtime.cudaDevAttrL2CacheSize, index)
         self._flush_bytes: int = max(2 * l2, 64 << 20)
         self._flush: int = runtime.malloc(self._flush_bytes)

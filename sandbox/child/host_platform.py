@@ -7,6 +7,8 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 
+from hiera_mcp.sandbox.child.host_counters import Counts, counted
+
 _MAP_SHARED, _MAP_POPULATE = 0x1, 0x8000
 
 Call = Callable[[int], int]
@@ -19,6 +21,8 @@ class HostPlatform:
     """Memory and clock of target `cpu`."""
 
     stream: int | None = None
+    counts: Counts | None = None
+    """Of the block that was marked last."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -83,8 +87,9 @@ class HostPlatform:
 
     @contextlib.contextmanager
     def marked(self) -> Generator[None]:
-        """No profiler of processors is asked to look."""
-        yield
+        """Count what the block costs the processor."""
+        with counted() as self.counts:
+            yield
 
     def describe(self, code: int) -> str:
         """What a return code says; nothing on cpu, where codes are the candidate's own."""

@@ -118,6 +118,8 @@ class _Evaluation:
 
     def _work(self) -> tuple[str, str]:
         self._progress("load the candidate", 0.0)
+        self._ran_at = ""
+        self._counts: dict[str, Any] | None = None
         self._reference.draw_parameters()
         self._bench.load(self._order["candidate"]["kind"], self._interface())
         self._stage = "verify"
@@ -135,11 +137,12 @@ class _Evaluation:
         verifier.verify_once()
         self._stage = "time"
         self._progress("profile one call", 0.5)
-        self._bench.run(CASE, [0], "profile")
+        self._counts = self._bench.profile(CASE, 0)
         return "passed", "one call was verified, and one made for the profiler"
 
     def _sanitize(self) -> tuple[str, str]:
         """One call of each case on its own draw, for a checker around the runner; outputs are not looked at."""
+            "host_counts": self._counts,
         self._bench.set_parameters(self._reference.parameters())
         cases = range(len(self._reference.contract["cases"]))
         for case in cases:

@@ -9,7 +9,8 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     prepare  {case}                                 {ns}
     run      {case, sets, mode, flush}              {ns: [..]}
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
-             `profile`: as `each`, and each call is marked for a profiler
+             `profile`: as `each`, and each call is marked for a profiler; also {counts} on cpu (host_counters.py)
+    replay   {case, sets, times}                    {ns: [one for all]}  (CUDA: a graph of the calls, replayed)
     quit     {}                                     (ends)
 
 With --private the candidate works on copies in memory of this process (private_buffers.py), for a checker around it.
@@ -132,6 +133,8 @@ class Runner:
             code, ns = self._platform.each(marked, deliver, sets, request["flush"])
         elif request["mode"] == "batch":
             code, ns = self._platform.batch(call, deliver, sets)
+            self._accept("hiera_run", code)
+            return {"ns": ns, "counts": self._platform.counts}
         else:
             code, ns = self._platform.each(call, deliver, sets, request["flush"])
         self._accept("hiera_run", code)

@@ -168,6 +168,30 @@ class Workbench:
         ns, seconds = self._peer.numbers(request, "ns", count, self._call_s * max(1, len(sets)))
         return [n / 1e9 for n in ns], seconds
 
+    def profile(self, case: int, s: int) -> dict[str, Any] | None:
+        """Let the candidate make one call that is marked for a profiler; what it cost the processor, as a claim.
+
+        Raises:
+            CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        request = {"op": "run", "case": case, "sets": [s], "mode": "profile", "flush": False}
+        counts = self._peer.ask(request, self._call_s).get("counts")
+        return cast("dict[str, Any]", counts) if isinstance(counts, dict) else None
+
+    def replay(self, case: int, sets: Sequence[int], times: int) -> tuple[float, float]:
+        """Let the runner replay a CUDA graph of calls on `sets`: claimed seconds of all replays, and seconds outside.
+
+        Raises:
+            CandidateFailure: the calls cannot be captured; RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        request = {"op": "replay", "case": case, "sets": list(sets), "times": times}
+        ns, seconds = self._peer.numbers(request, "ns", 1, self._call_s)
+        return ns[0] / 1e9, seconds
+
+    def left_running(self) -> str:
+        """What the candidate does while nothing is asked of it, in words; empty when it rests."""
+        return self._peer.left_running()
+
     def damage(self, case: int, s: int) -> list[str]:
         """What the calls have changed that they must not: guard zones, inputs, parameters."""
         found = [line for arena in self._arenas for line in arena.damaged_guards()]

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pydantic import ValidationError
+
 from hiera_mcp.errors import SandboxError
 from hiera_mcp.model.profile import CounterStatus
 from hiera_mcp.sandbox.launcher.judging import Ended, Job, run
 from hiera_mcp.sandbox.launcher.reports import read
+from hiera_mcp.model.work import HostCounts
 from hiera_mcp.sandbox.launcher.verdict import tail
 from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.sandbox.profiling.failures import MISSING, NOT_READ, TIMEOUT, failure
@@ -48,6 +51,20 @@ async def count(job: Job) -> Counted:
 
 def without_report(ended: Ended) -> Counted:
     """Why Nsight Compute left no report: by its own words, else by how the candidate ended."""
+async def count_on_host(job: Job) -> HostCounts | str:
+    """What one call costs the processor, or why that is not known."""
+    try:
+        ended = await run(replace(job, counts=True))
+    except SandboxError as e:
+        return f"{NOT_READ}: {e}"
+    if ended.report.host_counts is None:
+        return f"{NOT_READ}: {ended.deadline or ended.report.reason}"
+    try:
+        return HostCounts.model_validate(ended.report.host_counts)
+    except ValidationError:
+        return f"{NOT_READ}: the runner's counts are none"
+
+
     if ended.deadline is not None or ended.report.outcome == "timeout":
         return Counted("timeout", f"{TIMEOUT} ({ended.deadline or ended.report.reason})")
     if "==ERROR==" in ended.ncu_log or ended.report.outcome == "passed":

@@ -5,7 +5,7 @@ import time
 
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.profile import Profile, Profiled
-from hiera_mcp.model.work import EvaluateRequest, ProfileRequest
+from hiera_mcp.model.work import EvaluateRequest, HostCounts, ProfileRequest
 from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
@@ -14,6 +14,7 @@ from hiera_mcp.sandbox.launcher.counting import Counted, count
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judging import Job, judge
 from hiera_mcp.sandbox.launcher.verdict import not_built
+from hiera_mcp.sandbox.profiling.host import with_host_counts
 from hiera_mcp.sandbox.profiling.judgement import judged
 from hiera_mcp.sandbox.profiling.launches import launches
 from hiera_mcp.sandbox.profiling.listing import listing
@@ -48,7 +49,16 @@ async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profil
     if device is None or device == "cpu" or not_built(built, here):
         return Profiled(profile=judged(found, request, ()))
     await notify("reading hardware counters", None)
-    return with_counters(found, request, await count(Job(host, request, built, device, notify)))
+    job = Job(host, request, built, device, notify)
+    if device == "cpu":
+        return Profiled(profile=_on_host(judged(found, request, ()), request, await count_on_host(job)))
+    return with_counters(found, request, await count(job))
+
+
+def _on_host(found: Profile, request: ProfileRequest, counts: HostCounts | str) -> Profile:
+    if isinstance(counts, str):
+        return found.model_copy(update={"counters": counts, "counters_status": "failed"})
+    return with_host_counts(found, request.contract, counts)
 
 
 def with_counters(found: Profile, request: ProfileRequest, counted: Counted) -> Profiled:

@@ -61,12 +61,20 @@ class Job:
     ncu: Path | None = None
     """Nsight Compute, where it shall look at one call; nothing is timed then, and no verdict is reached."""
     checker: Checker | None = None
+    counts: bool = False
+    """Whether the processor's counters shall be read around one call; as with Nsight Compute."""
     """The same for compute-sanitizer, which looks at a call of each case."""
 
     @property
     def watched(self) -> bool:
         """Whether a tool runs around the runner."""
-        return self.ncu is not None or self.checker is not None
+        return self.ncu is not None or self.counts or self.checker is not None
+
+    @property
+    def gated(self) -> bool:
+        """Whether the judge may hold the runner's box still. Not beside a tool that watches the runner; and on a GPU the
+        kernels would go on."""
+        return self.device == "cpu" and not self.watched
 
     @property
     def builds_extension(self) -> bool:
@@ -84,7 +92,7 @@ class Job:
         limits = self.request.limits
         protocol = self.request.protocol if isinstance(self.request, EvaluateRequest) else "hiera"
         return {
-            "op": "sanitize" if self.checker else "profile" if self.ncu else "judge",
+            "op": "sanitize" if self.checker else "profile" if self.ncu or self.counts else "judge",
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": self.built.kind},
@@ -102,7 +110,7 @@ class Job:
         if self.checker is not None:
             return boxes.sanitizer(runner, self.checker.program, self.checker.tool)
         if self.ncu is None:
-            return runner
+            return replace(runner, profiler=self.counts)
         gpu = gpu_named(self.device)
         return boxes.profiler(runner, self.ncu, gpu.compute_capability[0] if gpu else None)
 

@@ -12,8 +12,9 @@ from hiera_mcp.contracts.build import build_contract, cpu_peaks
 from hiera_mcp.knowledge_base import hardware
 from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.evaluation import Evaluation
+from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.space import MODEL_FILE, Space, Target, is_cpu, source_file, spaces_of
-from hiera_mcp.model.work import CheckReport, EvaluateRequest, Limits, TraceRequest
+from hiera_mcp.model.work import CheckReport, EvaluateRequest, Limits, ProfileRequest, TraceRequest
 from hiera_mcp.sandbox.local import LocalExecutor
 
 TASKS = Path(__file__).parents[1] / "tasks"
@@ -59,6 +60,12 @@ class Workshop:
         result = self._portal.call(self._executor.evaluate, request, _quiet)
         assert isinstance(result, Evaluation), result
         return result
+
+    def profile(self, contract: Contract, code: str) -> Profile:
+        """The profile of C++ or CUDA in the smallest space, as if it had not been timed."""
+        request = self._request(contract, code, False, None, LIMITS)
+        fields = request.model_dump(include={"contract", "files", "space", "sources", "limits", "device"})
+        return self._portal.call(self._executor.profile, ProfileRequest.model_validate({**fields, "timing": None}), _quiet).profile
 
     def check(self, orders: Sequence[Order]) -> list[CheckReport]:
         """Compile many at the same time; an evaluation finds them compiled then."""
