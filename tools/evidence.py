@@ -8,6 +8,7 @@ from hiera_mcp.model.hardware import Gpu
 from hiera_mcp.model.knowledge import Match
 from hiera_mcp.model.space import Direction, Target, architecture, is_cpu
 from hiera_mcp.planning.evidence import Evidence, gather
+from hiera_mcp.planning.memory import cells_of
 from hiera_mcp.planning.signals import signals
 from hiera_mcp.sandbox import libraries
 from hiera_mcp.tools.run_state import RunState
@@ -15,10 +16,11 @@ from hiera_mcp.tools.run_state import RunState
 SHOWN_ENTRIES = 6
 
 
-async def evidence_of(state: RunState) -> Evidence:
-    """Evidence for the next decision of a run."""
+async def evidence_of(deps: Deps, state: RunState) -> Evidence:
+    """Evidence for the next decision of a run; its own rounds are no part of its memory."""
     run, target = state.run, state.contract.target
     names, gpu = await anyio.to_thread.run_sync(_host, target)
+    rounds = await deps.database(lambda s: s.remembered(without_run=run.id)) if run.switches.memory else ()
     strategies = [d.decision.strategy for d in state.decisions if d.decision.strategy]
     return gather(
         state.contract,
@@ -31,6 +33,7 @@ async def evidence_of(state: RunState) -> Evidence:
         libraries=names,
         gpu=gpu,
         switches=run.switches,
+        memory=cells_of(rounds),
     )
 
 

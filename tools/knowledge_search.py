@@ -7,11 +7,12 @@ from pydantic import Field
 from hiera_mcp.deps import Deps
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.knowledge import Entry, Match
+from hiera_mcp.model.memory import Lesson
 from hiera_mcp.model.space import Direction, Space
 from hiera_mcp.planning.signals import signals
-from hiera_mcp.store import Lesson
 from hiera_mcp.tools.base import READS, Ctx, Tool, deps_of
 from hiera_mcp.tools.evidence import evidence_of
+from hiera_mcp.tools.lesson_record import proof_line
 from hiera_mcp.tools.run_state import load_run
 
 
@@ -30,13 +31,27 @@ class EntryLine(Model):
     """Steps, constraints, pitfalls, numbers and sources are there."""
 
 
+class LessonLine(Model):
+    """What a run taught, here or on a host whose memory was imported."""
+
+    id: str
+    title: str
+    text: str
+    candidate_ids: tuple[str, ...]
+    direction: Direction | None
+    space: Space | None
+    at: str
+    proof: tuple[str, ...]
+    """What its candidates showed."""
+
+
 class Found(Model):
     """What matched."""
 
     entries: tuple[EntryLine, ...]
     """The best match first."""
-    lessons: tuple[Lesson, ...]
-    """What earlier runs on this server taught."""
+    lessons: tuple[LessonLine, ...]
+    """What earlier runs taught."""
     next_step: str
 
 
@@ -65,9 +80,8 @@ async def hiera_knowledge_search(
         lines = tuple(_line(entry) for entry in entries)
     else:
         lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, run_id, query, direction, space, arch, limit))
-    lessons = await deps.database(lambda s: s.lessons(query, limit))
-    wanted = tuple(le for le in lessons if _fits(le, direction, space))
-    return Found(entries=lines, lessons=wanted, next_step=_next_step(lines))
+    lessons = await deps.database(lambda s: s.lessons(query, limit, direction, space))
+    return Found(entries=lines, lessons=tuple(map(_lesson_line, lessons)), next_step=_next_step(lines))
 
 
 async def _fitting(
@@ -81,15 +95,9 @@ async def _fitting(
 ) -> tuple[Match, ...]:
     """Entries in the order of how well they fit a run."""
     state = await deps.database(lambda s: load_run(s, run_id))
-    evidence = await evidence_of(state)
+    evidence = await evidence_of(deps, state)
     place = arch or evidence.target
     return deps.knowledge.matching(signals(evidence), direction, space, place, limit, query)
-
-
-def _fits(lesson: Lesson, direction: Direction | None, space: Space | None) -> bool:
-    """A lesson that names no direction or space is about all of them."""
-    right_direction = direction is None or lesson.direction in (direction, None)
-    return right_direction and (space is None or lesson.space in (space, None))
 
 
 def _line(entry: Entry, why: str = "") -> EntryLine:
@@ -102,6 +110,11 @@ def _line(entry: Entry, why: str = "") -> EntryLine:
         why=why,
         uri=f"hiera://knowledge/{entry.id}",
     )
+
+
+def _lesson_line(lesson: Lesson) -> LessonLine:
+    plain = {name: getattr(lesson, name) for name in LessonLine.model_fields if name != "proof"}
+    return LessonLine(**plain, proof=tuple(proof_line(p) for p in lesson.proof))
 
 
 def _next_step(entries: tuple[EntryLine, ...]) -> str:

@@ -5,14 +5,18 @@ from typing import Annotated
 from pydantic import Field
 
 from hiera_mcp.model.base import Model
+from hiera_mcp.model.memory import Proof
 from hiera_mcp.model.space import Direction, Space
 from hiera_mcp.tools.base import ADDS, Ctx, Tool, deps_of
+from hiera_mcp.tools.candidate_rows import shortened
 
 
 class Recorded(Model):
     """A stored lesson."""
 
     lesson_id: str
+    proof: tuple[str, ...]
+    """What its candidates showed, as it is kept with the lesson."""
     next_step: str
 
 
@@ -30,12 +34,23 @@ async def hiera_lesson_record(
 ) -> Recorded:
     """Record a lesson that later runs should know: what worked, or what did not and why.
 
-    Use it after a surprise and at the end of a run. Each lesson rests on candidates that were evaluated here; claims
-    without a candidate are refused. Returns the lesson_id. hiera_knowledge_search finds it again.
+    Use it after a surprise and at the end of a run. Each lesson rests on candidates that were evaluated here, in its
+    direction and space if it names one; what their evaluations showed is kept with it. Returns the lesson_id and that
+    proof. hiera_knowledge_search finds it again.
     """
     deps = deps_of(ctx)
     lesson = await deps.database(lambda s: s.add_lesson(title, text, candidate_ids, direction, space))
-    return Recorded(lesson_id=lesson.id, next_step="hiera_knowledge_search now finds it. Go on with the run.")
+    step = "hiera_knowledge_search now finds it. Go on with the run."
+    return Recorded(lesson_id=lesson.id, proof=tuple(proof_line(p) for p in lesson.proof), next_step=step)
+
+
+def proof_line(proof: Proof) -> str:
+    """What one candidate showed, in a line: `matmul, cpp, parallelism: passed, 1.31× [1.28, 1.34] on …`."""
+    place = ", ".join(part for part in (proof.task, proof.space, proof.direction) if part)
+    speedup = proof.speedup
+    seen = f"{speedup.median:.3g}× [{speedup.low:.3g}, {speedup.high:.3g}]" if speedup else shortened(proof.reason)
+    where = f" on {proof.device}" if proof.device else ""
+    return f"{place}: {proof.status}, {seen}{where} ({proof.evaluation_id} of {proof.candidate_id})"
 
 
 TOOL = Tool(hiera_lesson_record, "Record a lesson", ADDS)

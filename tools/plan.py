@@ -102,7 +102,7 @@ async def hiera_plan_strategy(
     check_length(strategy)
     deps = deps_of(ctx)
     state = await deps.database(lambda s: load_run(s, run_id))
-    evidence = await evidence_of(state)
+    evidence = await evidence_of(deps, state)
     proposal = planner.plan_strategy(evidence, matching_entries(deps, evidence, evidence.direction))
     recorded: RecordedDecision | None = None
     if strategy is not None or choice is not None:
@@ -133,7 +133,7 @@ async def _plan(
     state = await deps.database(lambda s: load_run(s, run_id))
     if kind == "direction" and state.run.space is None:
         raise RequestError("The run has no space yet.", todo=f"Call hiera_plan_space(run_id='{run_id}') first.")
-    evidence = await evidence_of(state)
+    evidence = await evidence_of(deps, state)
     proposal = propose(evidence, matching_entries(deps, evidence, None))
     if choice is None:
         return _view(state, proposal, None)

@@ -13,6 +13,7 @@ from hiera_mcp.model.space import Direction, is_cpu
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.gates import direction_gates
 from hiera_mcp.planning.history import lost_rounds, record_of_direction, won_rounds
+from hiera_mcp.planning.memory import answer_of, direction_priors, situation_of
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, grade
 
@@ -216,6 +217,11 @@ def record_in_run(view: DirectionView) -> Answer:
     return Answer(score, f"Rounds in which it gave something faster: {len(won)}; in which it did not: {len(lost)}.")
 
 
+def memory(view: DirectionView) -> Answer:
+    evidence = view.evidence
+    return answer_of(view, direction_priors(evidence.memory, situation_of(evidence, evidence.space)))
+
+
 DIRECTION_CRITERIA: Mapping[str, Scorer[Direction]] = MappingProxyType(
     {
         "task_affinity": task_affinity,
@@ -224,5 +230,6 @@ DIRECTION_CRITERIA: Mapping[str, Scorer[Direction]] = MappingProxyType(
         "profile_signs": profile_signs,
         "headroom": headroom,
         "record_in_run": record_in_run,
+        "memory": memory,
     }
 )

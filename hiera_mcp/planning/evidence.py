@@ -9,10 +9,11 @@ from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract, Features, Floor, Precision
 from hiera_mcp.model.evaluation import Evaluation, Interval, KernelResources, NotRun, Status, Timing
 from hiera_mcp.model.hardware import Gpu
+from hiera_mcp.model.memory import Cell
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.model.space import Direction, Space, Target
-from hiera_mcp.model.switches import Switches
+from hiera_mcp.model.switches import NO_MEMORY, Switches
 
 
 class Outcome(Model):
@@ -76,6 +77,10 @@ class Evidence(Model):
     notes: tuple[str, ...] = Field(default=())
     switches: Switches = Switches()
     """What the run does without."""
+    memory: tuple[Cell, ...] = ()
+    """What rounds of other runs brought, here and on hosts whose memory was imported; empty where memory is off."""
+    memory_reason: str = ""
+    """Why there is none."""
 
 
 def outcome_of(candidate: Candidate, result: Evaluation | NotRun | None, contract: Contract) -> Outcome:
@@ -110,8 +115,11 @@ def gather(
     libraries: Sequence[str] | None = None,
     gpu: Gpu | None = None,
     switches: Switches | None = None,
+    memory: Sequence[Cell] = (),
 ) -> Evidence:
-    """Evidence for the next decision of a run."""
+    """Evidence for the next decision of a run. Where the switches say so, memory is left out."""
+    switches = switches or Switches()
+    remembered = tuple(memory) if switches.memory else ()
     return Evidence(
         target=contract.target,
         precision=contract.precision,
@@ -132,7 +140,9 @@ def gather(
         gpu_reason="" if gpu else "no hardware table applies",
         degenerate=contract.degeneracy.degenerate,
         notes=contract.notes,
-        switches=switches or Switches(),
+        switches=switches,
+        memory=remembered,
+        memory_reason="" if remembered else _why_no_memory(switches),
     )
 
 
@@ -154,6 +164,10 @@ def _first_cause(result: Evaluation | NotRun) -> str:
         errors = [d.text for d in result.build.diagnostics if d.severity == "error"]
         return errors[0] if errors else result.reason
     return result.reason
+
+
+def _why_no_memory(switches: Switches) -> str:
+    return "no other run has a verdict yet" if switches.memory else f"this run was started with {NO_MEMORY}"
 
 
 def _why_no_profile(outcomes: Sequence[Outcome]) -> str:

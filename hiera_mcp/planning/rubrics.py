@@ -15,8 +15,8 @@ from hiera_mcp.model.base import Identifier, Model, Text
 from hiera_mcp.model.knowledge import SIGNALS
 from hiera_mcp.model.plan import DecisionKind
 
-HISTORY = ("candidates_in_run", "decisions_in_run", "entry", "signs_in_profile")
-"""What a criterion may read besides signals: records of the run per option, and the knowledge entry itself."""
+HISTORY = ("candidates_in_run", "decisions_in_run", "earlier_runs", "entry", "signs_in_profile")
+"""What a criterion may read besides signals: records per option of this run and of others, and the knowledge entry itself."""
 
 RUBRICS: tuple[DecisionKind, ...] = ("space", "direction", "strategy")
 

@@ -24,6 +24,8 @@ class Answer:
 
     score: float
     why: str
+    share: float = 1.0
+    """Of the criterion's weight, between 0 and 1: less where little is known."""
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,10 @@ def _score(criterion: Criterion, scorer: Scorer[Option], view: View[Option]) -> 
     try:
         answer = scorer(view)
         score, why = round(min(4.0, max(0.0, answer.score)), 2), answer.why
+        weight = round(criterion.weight * min(1.0, max(0.0, answer.share)), 3)
     except Missing as missing:
-        score, why = None, f"Not scored: {missing}."
-    return CriterionScore(
-        criterion=criterion.id, weight=criterion.weight, score=score, evidence=view.seen, explanation=why
-    )
+        score, why, weight = None, f"Not scored: {missing}.", criterion.weight
+    return CriterionScore(criterion=criterion.id, weight=weight, score=score, evidence=view.seen, explanation=why)
 
 
 def _short(value: float | str | bool | None) -> JsonValue:

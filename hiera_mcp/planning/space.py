@@ -11,6 +11,7 @@ from hiera_mcp.model.space import Space
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.gates import space_gates
 from hiera_mcp.planning.history import record_of_space
+from hiera_mcp.planning.memory import answer_of, situation_of, space_priors
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, grade
 
@@ -156,6 +157,11 @@ def record_in_run(view: SpaceView) -> Answer:
     return Answer(4 * record.passed / record.attempts, f"{record.passed} of {record.attempts} candidates here passed.")
 
 
+def memory(view: SpaceView) -> Answer:
+    evidence = view.evidence
+    return answer_of(view, space_priors(evidence.memory, situation_of(evidence), evidence.spaces))
+
+
 SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
     {
         "contraction_coverage": contraction_coverage,
@@ -170,6 +176,7 @@ SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
         "library_distance": library_distance,
         "measured_distance": measured_distance,
         "record_in_run": record_in_run,
+        "memory": memory,
     }
 )
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract
+from hiera_mcp.model.memory import dominant_kind
 from hiera_mcp.model.space import Target
 from hiera_mcp.store.database import Connection, Transaction, now
 
@@ -42,6 +43,8 @@ class Contracts(Connection):
                     "target": contract.target,
                     "precision": contract.precision,
                     "floor_seconds": contract.floor.seconds,
+                    "floor_bound": contract.floor.bound,
+                    "operator_kind": dominant_kind(contract.features),
                     "contract": contract.model_dump_json(),
                     "files": json.dumps(shas),
                     "created_at": now(),
@@ -66,7 +69,8 @@ class Contracts(Connection):
 
 
 def _lower_floor(tx: Transaction, contract: Contract) -> None:
-    values = [contract.floor.seconds, contract.model_dump_json(), contract.id, contract.floor.seconds]
-    sql = "UPDATE contracts SET floor_seconds = ?, contract = ? WHERE id = ? AND floor_seconds > ?"
+    floor = contract.floor
+    values = [floor.seconds, floor.bound, contract.model_dump_json(), contract.id, floor.seconds]
+    sql = "UPDATE contracts SET floor_seconds = ?, floor_bound = ?, contract = ? WHERE id = ? AND floor_seconds > ?"
     if tx.execute(sql, values):
         tx.log("floor_lowered", {"contract_id": contract.id, "seconds": contract.floor.seconds}, None)

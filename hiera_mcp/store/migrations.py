@@ -90,3 +90,36 @@ def m003_profiles_have_files(db: Any) -> None:
 @migrations()
 def m004_runs_have_switches(db: Any) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN switches TEXT NOT NULL DEFAULT ''")
+
+
+_KIND_OF_OPERATORS = """UPDATE contracts SET
+    operator_kind = coalesce((SELECT json_extract(value, '$.kind') AS kind
+        FROM json_each(contract, '$.features.operators') GROUP BY kind HAVING sum(json_extract(value, '$.share')) > 0
+        ORDER BY sum(json_extract(value, '$.share')) DESC LIMIT 1), 'other'),
+    floor_bound = coalesce(json_extract(contract, '$.floor.bound'), 'memory')"""
+
+_PROOF_OF_LESSONS = """UPDATE lessons SET origin = (SELECT id FROM origin), proof = (
+    SELECT coalesce(json_group_array(json_object('candidate_id', c.id, 'evaluation_id', e.id, 'task', t.name,
+        'space', c.space, 'direction', c.direction, 'status', e.status, 'reason', e.reason, 'device', e.device,
+        'speedup', CASE WHEN e.speedup IS NULL THEN json('null') ELSE
+            json_object('median', e.speedup, 'low', e.speedup_low, 'high', e.speedup_high) END)), '[]')
+    FROM json_each(lessons.candidate_ids) named JOIN candidates c ON c.id = named.value
+    JOIN evaluations e ON e.rowid = (SELECT max(rowid) FROM evaluations
+        WHERE candidate_id = c.id AND status != 'not_run' AND at <= lessons.at)
+    JOIN runs r ON r.id = c.run_id JOIN contracts k ON k.id = r.contract_id JOIN tasks t ON t.id = k.task_id)"""
+
+
+@migrations()
+def m005_memory(db: Any) -> None:
+    db.execute("ALTER TABLE contracts ADD COLUMN operator_kind TEXT NOT NULL DEFAULT 'other'")
+    db.execute("ALTER TABLE contracts ADD COLUMN floor_bound TEXT NOT NULL DEFAULT 'memory'")
+    db.execute(_KIND_OF_OPERATORS)
+    db.execute("CREATE TABLE origin (id TEXT NOT NULL)")
+    db.execute("INSERT INTO origin VALUES ('o_' || lower(hex(randomblob(12))))")
+    db.execute("""CREATE TABLE rounds_imported (
+        origin TEXT NOT NULL, run_id TEXT NOT NULL, round INTEGER NOT NULL, task_id TEXT NOT NULL,
+        operator_kind TEXT NOT NULL, bound TEXT NOT NULL, device TEXT NOT NULL, space TEXT NOT NULL, direction TEXT,
+        record TEXT NOT NULL, PRIMARY KEY (origin, run_id, round))""")
+    db.execute("ALTER TABLE lessons ADD COLUMN origin TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE lessons ADD COLUMN proof TEXT NOT NULL DEFAULT '[]'")
+    db.execute(_PROOF_OF_LESSONS)

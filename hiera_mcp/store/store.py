@@ -10,12 +10,12 @@ from hiera_mcp.model.run import Event, JobState
 from hiera_mcp.store.candidates import Candidates
 from hiera_mcp.store.contracts import Contracts
 from hiera_mcp.store.jobs import Jobs
-from hiera_mcp.store.lessons import Lessons
+from hiera_mcp.store.memory import Memories
 from hiera_mcp.store.owners import Ownership
 from hiera_mcp.store.runs import Runs
 
 
-class Store(Contracts, Runs, Candidates, Jobs, Lessons):
+class Store(Contracts, Runs, Candidates, Jobs, Memories):
     """One SQLite database and its content-addressed files. Several servers may share them."""
 
     def __init__(self, path: Path, blobs: Path) -> None:

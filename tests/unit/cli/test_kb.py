@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,3 +79,75 @@ def test_an_unknown_architecture_is_answered_with_the_known_ones(
 ) -> None:
     assert search("softmax", "--arch", "ampere") != 0
     assert "Valid: cpu, sm_80" in capsys.readouterr().err
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def exported(folder: Path, run_id: str = "r_1", **changes: Any) -> Path:
+    """A file as kb export writes it, with one round."""
+    plain = {"origin": "o_1", "run_id": run_id, "round": 1, "task_id": "t", "operator_kind": "gemm", "bound": "memory"}
+    place = {"device": "cpu", "space": "cpp", "direction": "parallelism", "candidates": 1, "failures": {"crash": 1}}
+    path = folder / f"{run_id}.json"
+    rounds = [{**plain, **place, **changes}]
+    path.write_text(json.dumps({"format": "hiera-memory", "version": 1, "rounds": rounds, "lessons": []}))
+    return path
+
+
+@pytest.fixture
+def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
+    monkeypatch.setenv("HIERA_DATA_DIR", str(tmp_path / "data"))
+    return lambda *words: main(["kb", *map(str, words)])
+
+
+def test_what_was_imported_is_exported_again(kb: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("r_1", "r_2", "r_1"):
+        assert kb("import", exported(tmp_path, name)) == 0
+    assert kb("export", tmp_path / "out.json") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("1 round and 0 lessons taken over") and said[0].endswith("0 were known")
+    assert said[2].startswith("0 rounds") and said[2].endswith("1 were known")
+    rounds = json.loads((tmp_path / "out.json").read_text())["rounds"]
+    assert [r["run_id"] for r in rounds] == ["r_1", "r_2"]
+
+
+def test_an_export_goes_to_standard_output_too(kb: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kb("export", "-") == 0
+    assert json.loads(capsys.readouterr().out) == {"format": "hiera-memory", "version": 1, "rounds": [], "lessons": []}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("no json", "is not JSON"),
+        ("[]", "holds no exported memory"),
+        ('{"format": "hiera-memory", "version": 7}', "another version of the format"),
+        ('{"format": "hiera-memory", "version": 1, "rounds": [{"origin": "o"}]}', "rounds[0].run_id: Field required"),
+        ('{"format": "hiera-memory", "version": 1, "rounds": 3}', "rounds: Input should be"),
+        ('{"format": "hiera-memory", "version": 1, "extra": 3}', "extra: Extra inputs"),
+    ],
+)
+def test_a_file_that_is_not_an_export_is_refused_with_the_place_at_fault(
+    kb: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    assert kb("import", path) == 2
+    said = capsys.readouterr().err
+    assert says in said and "bad.json" in said
+
+
+def test_a_round_that_cannot_have_been_is_refused(
+    kb: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kb("import", exported(tmp_path, space="cuda")) == 2
+    assert "rounds[0]: Value error, space cuda does not exist on cpu" in capsys.readouterr().err
+
+
+def test_a_missing_file_and_one_that_cannot_be_written_are_named(
+    kb: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kb("import", tmp_path / "none.json") == 2
+    assert kb("export", tmp_path / "no folder" / "out.json") == 2
+    said = capsys.readouterr().err
+    assert "none.json cannot be read" in said and "out.json cannot be written" in said

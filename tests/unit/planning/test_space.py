@@ -48,12 +48,13 @@ def test_the_first_recommendation_fits_the_workload(
     assert plan_space(evidence(**options)).recommended == expected
 
 
-def test_without_candidates_only_the_criteria_of_the_run_are_null(
+def test_without_any_candidates_only_the_criteria_of_runs_are_null(
     evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
 ) -> None:
     for option in plan_space(evidence(dataflow=dataflow())).options:
-        null = {c.criterion for c in option.criteria if c.score is None}
-        assert null == {"library_distance", "measured_distance", "record_in_run"}
+        why = {c.criterion: c.explanation for c in option.criteria if c.score is None}
+        assert set(why) == {"library_distance", "measured_distance", "record_in_run", "memory"}
+        assert "no other run" in why["memory"]
 
 
 def test_a_contract_of_an_old_version_is_planned_without_its_dataflow(evidence: Callable[..., Evidence]) -> None:
