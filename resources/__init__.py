@@ -21,6 +21,8 @@ ALL: tuple[Resource, ...] = (
     candidates.REPORT,
     candidates.ROOFLINE,
     candidates.STALLS,
+    candidates.SANITIZER,
+    candidates.SANITIZER_LOG,
     knowledge.KNOWLEDGE,
     knowledge.HARDWARE,
     knowledge.RUBRIC,

@@ -69,6 +69,27 @@ async def candidate_stalls(candidate_id: str, ctx: Ctx) -> str:
     return stalls_svg(launch.stalls, f"Stalls of {launch.kernel}")
 
 
+async def candidate_sanitizer(candidate_id: str, ctx: Ctx) -> str:
+    """What compute-sanitizer found in a candidate: tool, what, kernel, file and line, address space, how often."""
+    run_id = (await deps_of(ctx).database(lambda s: s.candidate(candidate_id))).run_id
+    found = (await deps_of(ctx).database(lambda s: s.sanitized(run_id))).get(candidate_id)
+    return as_json(_checked(found, candidate_id))
+
+
+async def candidate_sanitizer_log(candidate_id: str, ctx: Ctx) -> str:
+    """What the tools of compute-sanitizer printed."""
+    return _checked(await deps_of(ctx).database(lambda s: s.sanitizer_log(candidate_id)), candidate_id)
+
+
+def _checked(found: T | None, candidate_id: str) -> T:
+    if found is None:
+        raise NotFoundError(
+            f"compute-sanitizer has not looked at candidate {candidate_id}.",
+            todo=f"Call hiera_candidate_profile(candidate_id='{candidate_id}', sanitize=true).",
+        )
+    return found
+
+
 def _kept(found: T | None, candidate_id: str) -> T:
     if found is None:
         raise NotFoundError(
@@ -103,4 +124,8 @@ ROOFLINE = Resource(
 )
 STALLS = Resource(
     "hiera://candidates/{candidate_id}/profile/stalls.svg", candidate_stalls, "Stalls of a candidate", SVG
+)
+SANITIZER = Resource("hiera://candidates/{candidate_id}/sanitizer", candidate_sanitizer, "Memory errors and races")
+SANITIZER_LOG = Resource(
+    "hiera://candidates/{candidate_id}/sanitizer/log", candidate_sanitizer_log, "Output of compute-sanitizer", TEXT
 )

@@ -1,16 +1,16 @@
 """hiera_candidate_profile: what bounds a candidate."""
 
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.evaluation import Evaluation, NotRun, Status
 from hiera_mcp.model.plan import Strategy
 from hiera_mcp.model.profile import ParentDiff, Profile, Profiled
-from hiera_mcp.model.run import Candidate, JobState
+from hiera_mcp.model.run import Candidate, Job, JobState
 from hiera_mcp.model.work import ProfileRequest
 from hiera_mcp.planning.changes import compare
 from hiera_mcp.sandbox.executor import Notify
@@ -29,15 +29,31 @@ from hiera_mcp.tools.base import (
 )
 from hiera_mcp.tools.profile_view import ProfileView, profile_view
 from hiera_mcp.tools.run_state import load_run
+from hiera_mcp.tools.sanitized import SanitizerView
+from hiera_mcp.tools.sanitizing import on_request, runnable
+
+TOOL_S = 120.0
+"""So long may each tool of compute-sanitizer take."""
+
+Sanitize = Annotated[
+    bool,
+    Field(
+        description="Run compute-sanitizer instead (memcheck, racecheck, initcheck, synccheck) on any candidate that was "
+        "built, also one that crashed: bad accesses, races, uninitialised reads, by source line. CUDA only."
+    ),
+]
 
 
 class ProfileResult(LongResult):
-    """Null profile: not done yet."""
+    """Null fields: not asked for, or not done yet."""
 
     profile: ProfileView | None = None
+    sanitizer: SanitizerView | None = None
 
 
-async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: WaitS = DEFAULT_WAIT_S) -> ProfileResult:
+async def hiera_candidate_profile(
+    candidate_id: CandidateId, ctx: Ctx, wait_s: WaitS = DEFAULT_WAIT_S, sanitize: Sanitize = False
+) -> ProfileResult:
     """Find out what bounds a candidate that passed, which source lines cost it, and which direction that speaks for.
 
     Use it on the best candidate before planning the next round: directions are scored from it. Returns bottleneck, time /
@@ -47,17 +63,23 @@ async def hiera_candidate_profile(candidate_id: CandidateId, ctx: Ctx, wait_s: W
     Next: plan the next round; hiera_plan_direction reads the best candidate's profile.
     """
     deps = deps_of(ctx)
-    run_id, request = await deps.database(lambda s: _request(s, candidate_id))
-    work = partial(_profile, deps, candidate_id, request)
-    job = await deps.jobs.submit("profile", work, run_id=run_id, request={"candidate_id": candidate_id})
-    job = await finish(ctx, job, wait_s)
+    if sanitize:
+        candidate = await deps.database(lambda s: runnable(s, candidate_id))
+        run_id, work = candidate.run_id, partial(on_request, deps, candidate, TOOL_S)
+    else:
+        run_id, request = await deps.database(lambda s: _request(s, candidate_id))
+        work = partial(_profile, deps, candidate_id, request)
+    asked: JsonValue = {"candidate_id": candidate_id, "sanitize": sanitize}
+    job = await deps.jobs.submit("profile", work, run_id=run_id, request=asked)
+    return await _result(deps, run_id, await finish(ctx, job, wait_s))
+
+
+async def _result(deps: Deps, run_id: str, job: Job) -> ProfileResult:
     if job.state is not JobState.DONE:
         return ProfileResult(state=job.state, job_id=job.id, next_step=unfinished(job, "call this tool again"))
     result: Any = job.result
     step = (await deps.database(lambda s: load_run(s, run_id))).next_step
-    return ProfileResult(
-        state=job.state, job_id=job.id, profile=ProfileView.model_validate(result["profile"]), next_step=step
-    )
+    return ProfileResult(state=job.state, job_id=job.id, next_step=step, **result)
 
 
 def _request(store: Store, candidate_id: str) -> tuple[str, ProfileRequest]:

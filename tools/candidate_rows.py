@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.evaluation import Comparison, Diagnostic, Evaluation, NotRun
 from hiera_mcp.model.run import Candidate
+from hiera_mcp.model.sanitizer import Sanitized
+from hiera_mcp.tools.sanitized import with_check
 from hiera_mcp.tools.views import CandidateRow
 
 MAX_DIAGNOSTICS = 3
@@ -85,9 +87,10 @@ def rows(
     best_id: str | None,
     versus: Mapping[str, Comparison],
     pending: Mapping[str, str],
+    checked: Mapping[str, Sanitized],
 ) -> tuple[CandidateRow, ...]:
-    """Rows in the order of `candidates`; `versus` and `pending` by candidate id."""
-    return tuple(
+    """Rows in the order of `candidates`; `versus`, `pending` and `checked` by candidate id."""
+    found = (
         candidate_row(
             c,
             outcomes.get(c.id),
@@ -97,4 +100,7 @@ def rows(
             why_pending=pending.get(c.id, ""),
         )
         for c in candidates
+    )
+    return tuple(
+        row.model_copy(update={"reason": with_check(row.reason, checked.get(row.candidate_id))}) for row in found
     )

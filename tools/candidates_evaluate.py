@@ -20,6 +20,7 @@ from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import NewCandidate, Store
 from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, Tool, WaitS, deps_of, finish, unfinished
 from hiera_mcp.tools.run_state import NOT_EVALUATED, RunState, load_run
+from hiera_mcp.tools.sanitizing import check_best
 from hiera_mcp.tools.sources import Submission, check_files
 from hiera_mcp.tools.views import CandidateRow
 
@@ -166,6 +167,7 @@ async def _evaluate(deps: Deps, run_id: str, notify: Notify, ids: Sequence[str])
             group.start_soon(batch.evaluate, candidate)
     if len(batch.errors) == len(ids):
         raise batch.errors[0]
+    await check_best(deps, run_id, notify)
     state = await deps.database(lambda s: load_run(s, run_id))
     found = {row.candidate_id: row for row in state.rows}
     best = found.get(state.best_id or "")

@@ -8,6 +8,7 @@ from hiera_mcp.model.evaluation import Comparison, Evaluation, NotRun
 from hiera_mcp.model.plan import DecisionKind
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.run import Candidate, Job, Run
+from hiera_mcp.model.sanitizer import Sanitized
 from hiera_mcp.planning.evidence import Outcome as Judged
 from hiera_mcp.planning.evidence import outcome_of
 from hiera_mcp.planning.next_step import RunState as Standing
@@ -36,6 +37,8 @@ class RunState:
     open_jobs: tuple[Job, ...]
     failures: Mapping[str, str]
     """Candidate id → why the sandbox could not evaluate it, the last time it tried."""
+    checked: Mapping[str, Sanitized]
+    """What compute-sanitizer said of those that it looked at."""
     best_profile: Profile | None = None
     """Profile of the best candidate."""
 
@@ -53,16 +56,25 @@ class RunState:
             best_id=self.best_id,
             versus=self._versus_parents(),
             pending=self._pending(),
+            checked=self.checked,
         )
 
     @property
+    def sound(self) -> tuple[Judged, ...]:
+        """Those that were not seen to touch memory that is not theirs: only they can be the best, or parents."""
+        return tuple(o for o in self.judged if o.candidate_id not in self.checked or not self._breaks_memory(o))
+
+    def _breaks_memory(self, outcome: Judged) -> bool:
+        return self.checked[outcome.candidate_id].breaks_memory
+
+    @property
     def best_id(self) -> str | None:
-        best = best_of(self.judged)
+        best = best_of(self.sound)
         return best.candidate_id if best else None
 
     @property
     def parent_ids(self) -> tuple[str, ...]:
-        return tuple(o.candidate_id for o in select_parents(self.judged))
+        return tuple(o.candidate_id for o in select_parents(self.sound))
 
     @property
     def skipped(self) -> frozenset[DecisionKind]:
@@ -83,7 +95,7 @@ class RunState:
         return next_step(self._standing())
 
     def _standing(self) -> Standing:
-        here, best = self.run.round, best_of(self.judged)
+        here, best = self.run.round, best_of(self.sound)
         pending = self._pending()
         speedup = best.speedup if best else None
         return Standing(
@@ -140,6 +152,7 @@ def load_run(store: Store, run_id: str) -> RunState:
         decisions=store.decisions(run_id),
         open_jobs=store.jobs(run_id, open_only=True),
         failures=_failures(store, run_id),
+        checked=store.sanitized(run_id),
     )
     return replace(state, best_profile=store.profile(state.best_id)) if state.best_id else state
 

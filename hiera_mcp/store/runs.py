@@ -82,8 +82,8 @@ class Runs(Connection):
         sql = "SELECT * FROM decisions WHERE run_id = ? ORDER BY rowid"
         return tuple(_decision(row) for row in self.rows(sql, [run_id]))
 
-    def set_best(self, run_id: str, candidate_id: str) -> None:
-        """Say which candidate leads the run."""
+    def set_best(self, run_id: str, candidate_id: str | None) -> None:
+        """Say which candidate leads the run; None: none does any more."""
         with self.write() as tx:
             tx.execute("UPDATE runs SET best_candidate_id = ? WHERE id = ?", [candidate_id, run_id])
             tx.log("best_changed", {"candidate_id": candidate_id}, run_id)

@@ -13,9 +13,10 @@ from hiera_mcp.store.jobs import Jobs
 from hiera_mcp.store.memory import Memories
 from hiera_mcp.store.owners import Ownership
 from hiera_mcp.store.runs import Runs
+from hiera_mcp.store.sanitized import SanitizedCandidates
 
 
-class Store(Contracts, Runs, Candidates, Jobs, Memories):
+class Store(Contracts, Runs, Candidates, SanitizedCandidates, Jobs, Memories):
     """One SQLite database and its content-addressed files. Several servers may share them."""
 
     def __init__(self, path: Path, blobs: Path) -> None:
