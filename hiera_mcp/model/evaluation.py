@@ -128,6 +128,20 @@ class Clocks(Model):
     """What moving the contract's compulsory bytes takes on the device that ran, at its measured copy bandwidth."""
 
 
+class ShortCall(Model):
+    """A call that takes less than 10 us on a GPU: its time on the device apart from what launching it costs. Warm cache;
+    seconds per call."""
+
+    method: Literal["graph_replay", "batches"]
+    """graph_replay: many calls in one captured CUDA graph; batches: the call cannot be captured (`unmeasured` says why)."""
+    device: float | None
+    """The work itself, as replays of a graph show it; null where it cannot be captured."""
+    launched: float
+    """Calls issued one after another, so with their launches."""
+    launch: float | None
+    """What launching adds: `launched` − `device`, at least 0."""
+
+
 class Timing(Model):
     """Interleaved timing of candidate and reference. Times in seconds per call."""
 
@@ -146,8 +160,18 @@ class Timing(Model):
     """Time of hiera_prepare, which is not part of a call."""
     clocks: Clocks
     protocol: Literal["hiera", "kernelbench"] = "hiera"
+    clock_overhead: float = 0.0
+    """What the clock of a single call reads around nothing, by the judge's own measurement. It is taken off `candidate` and
+    `reference` already."""
+    short_call: ShortCall | None = None
+    """Only of calls under 10 us on a GPU."""
     device_clocks: dict[str, float] = Field(default_factory=dict)
-    """sm_mhz, memory_mhz, temperature_c before and after, where the device tells."""
+    """NAME_before, NAME_after, NAME_lowest and NAME_highest over the rounds: sm_mhz, memory_mhz, temperature_c and power_w of a
+    GPU; processor_mhz and load (of the last minute) of a processor."""
+    clock_limits: tuple[str, ...] = ()
+    """What held the GPU's clocks back at any reading: power cap, thermal slowdown, …"""
+    unmeasured: tuple[str, ...] = ()
+    """Measurements that belong to the protocol and could not be made, each with its reason."""
 
 
 class Device(Model):

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract, DType, OperatorKind, Precision, Scalar, TensorSpec
-from hiera_mcp.model.evaluation import Build, Device, SpaceFinding, Timing, Verification
+from hiera_mcp.model.evaluation import Build, Device, Interval, SpaceFinding, Timing, Verification
 from hiera_mcp.model.space import Space, Target
 
 
@@ -32,7 +32,7 @@ class TraceRequest(Model):
     timeout_s: float = 120.0
     probe_bytes: int = 1 << 30
     """The probe for degeneracy draws real data on sizes that keep parameters and the largest operator below this."""
-    probe_s: float = 3.0
+    probe_s: float = 4.0
     """Processor time after which the probe begins no further trial."""
     rates: HostRates | None = None
     """Of this host, for the probe's estimate of what its runs cost; null: a guess."""
@@ -225,44 +225,44 @@ class EvaluateRequest(CheckRequest):
     """`auto`, `cpu`, or `cuda:N`."""
 
 
+class Rival(Model):
+    """What another candidate for the same contract consists of."""
+
+    space: Space
+    sources: dict[str, str]
+
+
+class CompareRequest(CheckRequest):
+    """Time a candidate that passed against another one that passed, in one session."""
+
+    other: Rival
+    device: str = "auto"
+    """`auto`, `cpu`, or `cuda:N`."""
+    compare_s: float = 6.0
+    """Time for the rounds, as long as the least number of rounds fits into it; fewer when the difference is clear."""
+
+
+class PairReport(Model):
+    """What the judge says about two candidates that it timed against each other."""
+
+    reason: str = ""
+    """Why there is no comparison; empty when there is one."""
+    ratio: Interval | None = None
+    """Time of the other / time of this one: median of the rounds, with the interval of the last look."""
+    rounds: int = 0
+    this_s: float | None = None
+    """Median seconds of a cold call."""
+    other_s: float | None = None
+    ran_at: str = ""
+    """Clock and temperature of a GPU, in words."""
+
+
 class ProfileRequest(CheckRequest):
     """Profile a candidate that passed; `timing` is what its evaluation measured."""
 
     timing: Timing | None
     device: str = "auto"
 
-
-class JudgeReport(Model):
-    """What the judge says about one candidate; the launcher turns it into an Evaluation."""
-
-    outcome: Literal["passed", "wrong_output", "suspect", "candidate_error", "runner_lost", "timeout"]
-    """candidate_error: a call returned an error or raised; runner_lost: the runner's socket closed in mid-work;
-    timeout: it did not answer within `load_s` or `call_s` and still runs."""
-    stage: Literal["load", "prepare", "verify", "time"]
-    reason: Text
-    verification: Verification | None = None
-    timing: Timing | None = None
-    device_name: str = ""
-    torch_version: str = ""
-
-
-class TargetReport(Model):
-    """What this host can do for one target."""
-
-    target: Target
-    compiles: bool
-    runs: bool
-    reason: str
-    """Why not, and what to install; empty when both are true."""
-
-
-class Probe(Model):
-    """One denial that an isolation backend must give."""
-
-    name: Text
-    expected: Literal["denied", "allowed"]
-    observed: Text
-    ok: bool
 
 class HostCounts(Model):
     """What one call cost the processor, by the runner's claim. Counts are over all threads."""
@@ -289,6 +289,40 @@ class HostCounts(Model):
     """Why there are no counters; empty when there are some."""
 
 
+class JudgeReport(Model):
+    """What the judge says about one candidate; the launcher turns it into an Evaluation."""
+
+    outcome: Literal["passed", "wrong_output", "suspect", "candidate_error", "runner_lost", "timeout"]
+    """candidate_error: a call returned an error or raised; runner_lost: the runner's socket closed in mid-work;
+    timeout: it did not answer within `load_s` or `call_s` and still runs."""
+    stage: Literal["load", "prepare", "verify", "time"]
+    reason: Text
+    verification: Verification | None = None
+    timing: Timing | None = None
+    host_counts: dict[str, JsonValue] | None = None
+    """HostCounts of a call that was made for a profile on `cpu`, as the runner claims them."""
+    device_name: str = ""
+    torch_version: str = ""
+
+
+class TargetReport(Model):
+    """What this host can do for one target."""
+
+    target: Target
+    compiles: bool
+    runs: bool
+    reason: str
+    """Why not, and what to install; empty when both are true."""
+
+
+class Probe(Model):
+    """One denial that an isolation backend must give."""
+
+    name: Text
+    expected: Literal["denied", "allowed"]
+    observed: Text
+    ok: bool
+
 
 class IsolationReport(Model):
     """The self-check of one isolation backend."""
@@ -299,8 +333,6 @@ class IsolationReport(Model):
     probes: tuple[Probe, ...] = ()
     launch_ms: float | None = None
     """Median overhead of one launch."""
-    host_counts: dict[str, JsonValue] | None = None
-    """HostCounts of a call that was made for a profile on `cpu`, as the runner claims them."""
 
 
 class DoctorReport(Model):

@@ -1,13 +1,14 @@
 """What the planner knows at one moment: frozen, built from values, every reading null with a reason where absent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Contract, Features, Floor, Precision
-from hiera_mcp.model.evaluation import Evaluation, Interval, KernelResources, NotRun, Status, Timing
+from hiera_mcp.model.evaluation import Comparison, Evaluation, Interval, KernelResources, NotRun, Status, Timing
 from hiera_mcp.model.hardware import Gpu
 from hiera_mcp.model.memory import Cell
 from hiera_mcp.model.profile import Profile
@@ -32,6 +33,8 @@ class Outcome(Model):
     kernels: tuple[KernelResources, ...] = ()
     instruction_mix: dict[str, int] | None = None
     idea: str = ""
+    paired: dict[str, Comparison] = Field(default_factory=dict)
+    """Comparisons with other candidates that were timed in one session with this one, by the other's id."""
 
     @property
     def passed(self) -> bool:
@@ -83,8 +86,17 @@ class Evidence(Model):
     """Why there is none."""
 
 
-def outcome_of(candidate: Candidate, result: Evaluation | NotRun | None, contract: Contract) -> Outcome:
-    """The planner's view of a stored candidate and its result; None means that it is still being evaluated."""
+def outcome_of(
+    candidate: Candidate,
+    result: Evaluation | NotRun | None,
+    contract: Contract,
+    paired: Mapping[str, Comparison] = MappingProxyType({}),
+) -> Outcome:
+    """The planner's view of a stored candidate and its result; None means that it is still being evaluated.
+
+    Args:
+        paired: its comparisons in one session, by the other candidate's id.
+    """
     timing = result.timing if isinstance(result, Evaluation) else None
     build = result.build if result is not None else None
     return Outcome(
@@ -99,6 +111,7 @@ def outcome_of(candidate: Candidate, result: Evaluation | NotRun | None, contrac
         floor_ratio=_floor_ratio(timing, contract.floor),
         kernels=() if build is None else build.kernels,
         idea=candidate.idea,
+        paired=dict(paired),
     )
 
 

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.space import Direction, Space
 from hiera_mcp.planning.evidence import Evidence, Outcome
-from hiera_mcp.planning.parents import best_of, compare
+from hiera_mcp.planning.parents import best_of, versus
 
 
 class Record(Model):
@@ -62,4 +62,5 @@ def _beats(outcome: Outcome, before: Outcome | None) -> bool:
         return False
     if before is None or before.timing is None:
         return outcome.timing.speedup.low > 1
-    return compare(outcome.timing, before.timing).verdict == "faster"
+    found = versus(outcome, before)
+    return found is not None and found.verdict == "faster"

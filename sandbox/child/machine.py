@@ -32,6 +32,13 @@ def processor_name() -> str:
     return os.uname().machine
 
 
+def processor_mhz() -> float | None:
+    """Mean clock of the processors as Linux reports it; None where it does not."""
+    lines = [line for line in _text("/proc/cpuinfo").splitlines() if line.startswith("cpu MHz")]
+    clocks = [float(line.partition(":")[2]) for line in lines]
+    return sum(clocks) / len(clocks) if clocks else None
+
+
 def last_level_cache() -> int:
     """Bytes of the largest cache that the processor reports; 32 MiB when it reports none."""
     names = ("SC_LEVEL4_CACHE_SIZE", "SC_LEVEL3_CACHE_SIZE", "SC_LEVEL2_CACHE_SIZE")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hiera_mcp.sandbox.child.comparison import comparison_of
+from hiera_mcp.sandbox.child.conditions import Conditions
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.samples import Sample, choose_places, take, whole, wrong_elements
@@ -18,6 +19,8 @@ BUDGET_S = 2.0
 """Seconds for the rounds, as long as the least number of rounds fits."""
 LEAST, MOST, LEAST_WHEN_SLOW = 7, 41, 3
 SLOW_ROUND_S = 10.0
+SHORTEST_S = 1e-8
+"""What is left at least of a time when the clock's own overhead is taken off it."""
 DELIVERIES = 5
 CASE = 0
 """The contract's first case is timed; features and floor are its too."""
@@ -31,7 +34,7 @@ class Samples:
     """Raw times in seconds."""
 
     candidate: list[float] = field(default_factory=list[float])
-    """Claimed, two per round."""
+    """Claimed, two per round, as the clock reads: with `overhead`."""
     reference: list[float] = field(default_factory=list[float])
     outside: list[float] = field(default_factory=list[float])
     """The judge's clock around each request of a candidate's call."""
@@ -39,8 +42,14 @@ class Samples:
     """The same around requests that call nothing."""
     delivery: float = 0.0
     """What bringing a ModelNew's results into our outputs takes, which is outside the claim: measured by the judge."""
+    overhead: float = 0.0
+    """What the clock of one call reads around nothing; `net` takes it off."""
     ratios: list[float] = field(default_factory=list[float])
-    """Reference / candidate, one per round."""
+    """Reference / candidate, one per round, both net."""
+
+    def net(self, times: Sequence[float]) -> list[float]:
+        """Times without what the clock reads around nothing."""
+        return [max(t - self.overhead, SHORTEST_S) for t in times]
 
 
 class Course:
@@ -54,6 +63,7 @@ class Course:
         record: Record,
         mutates: bool,
         budget_s: float = BUDGET_S,
+        conditions: Conditions | None = None,
     ) -> None:
         self._reference = reference
         self._bench = bench
@@ -61,6 +71,7 @@ class Course:
         self._record = record
         self._mutates = mutates
         self._budget_s = budget_s
+        self.conditions = conditions or Conditions(reference.device)
         self._tolerance = reference.contract["tolerance"]
         self._comparison = comparison_of(reference)
         outputs = range(len(reference.contract["cases"][CASE]["outputs"]))
@@ -72,7 +83,8 @@ class Course:
         Raises:
             WrongOutput: a timed call gave another result than the reference.
         """
-        samples = Samples()
+        samples = Samples(overhead=self._watch.overhead())
+        self.conditions.look()
         start = time.perf_counter()
         self.round(Samples())
         seconds = time.perf_counter() - start
@@ -81,30 +93,30 @@ class Course:
         for n in range(rounds):
             progress(f"time: round {n + 1} of {rounds}", 0.5 + 0.4 * n / rounds)
             self.round(samples)
+            self.conditions.look()
         return samples
 
     def round(self, samples: Samples) -> None:
         """One ABBA round with new inputs in every set."""
         first = self._reference.draw_inputs(CASE)
         expected_first, a1 = self.reference_call(first, flush=True)
-        b1 = self._candidate_call(0, first, samples)
+        b1 = self.candidate_call(0, first, samples)
         second = self._reference.draw_inputs(CASE)
-        b2 = self._candidate_call(self._bench.sets - 1, second, samples)
+        b2 = self.candidate_call(self._bench.sets - 1, second, samples)
         expected_second, a2 = self.reference_call(second, flush=True)
         for (_, sample), expected, inputs in ((b1, expected_first, first), (b2, expected_second, second)):
             self.check(sample, expected, inputs)
         samples.candidate += [b1[0], b2[0]]
         samples.reference += [a1, a2]
-        samples.ratios.append((a1 + a2) / max(b1[0] + b2[0], 1e-9))
-        _, seconds = self._request([0], "empty")
-        samples.empty.append(seconds)
+        samples.ratios.append(sum(samples.net([a1, a2])) / sum(samples.net([b1[0], b2[0]])))
+        self.empty_call(samples)
 
     def reference_call(self, inputs: list[Any], flush: bool) -> tuple[list[Any], float]:
         """Outputs and seconds of one call of the eager reference, on copies where it changes its inputs."""
         inputs = [x.clone() for x in inputs] if self._mutates else inputs
         return self._reference.timed(CASE, inputs, lambda call: self._watch.time(call, flush))
 
-    def _candidate_call(self, s: int, inputs: list[Any], samples: Samples) -> tuple[float, Any]:
+    def candidate_call(self, s: int, inputs: list[Any], samples: Samples) -> tuple[float, Sample]:
         """Claimed seconds, and a sample of the outputs. The last values come right before the call: what was computed
         from the buffers earlier is wrong."""
         self._bench.put(CASE, s, inputs)
@@ -115,6 +127,11 @@ class Course:
         sample = self.look(outputs, places)
         samples.outside.append(seconds)
         return claimed[0], sample
+
+    def empty_call(self, samples: Samples) -> None:
+        """One request that calls nothing."""
+        _, seconds = self._request([0], "empty")
+        samples.empty.append(seconds)
 
     def _request(
         self, sets: list[int], mode: str, before: Callable[[], None] = lambda: None
@@ -143,6 +160,15 @@ class Course:
         if wrong:
             sampled = sum(len(v) for v in sample.values)
             raise WrongOutput(f"a timed call gave {wrong} wrong elements among {sampled} sampled ones, {_STALE}")
+
+    def check_outputs(self, s: int, expected: list[Any], inputs: list[Any]) -> None:
+        """Compare what a set's outputs hold now, at random places, with the reference's for the same inputs.
+
+        Raises:
+            WrongOutput: they disagree.
+        """
+        outputs = self._bench.outputs(CASE, s)
+        self.check(self.look(outputs, choose_places(outputs)), expected, inputs)
 
     def delivery(self) -> float:
         """Seconds that a cold copy of all outputs takes here."""

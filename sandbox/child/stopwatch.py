@@ -5,9 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hiera_mcp.sandbox.child.machine import l2_cache, last_level_cache
+from hiera_mcp.sandbox.child.timing import median
 
 CPU_FLUSH_LIMIT = 128 << 20
 """A larger flush would take most of the time of an evaluation."""
+
+EMPTY_PAIRS = 41
+"""Pairs of events around nothing."""
 
 COPY_BYTES, COPIES = 256 << 20, 5
 """Large enough to leave every L2 cache, small enough to fit beside a task."""
@@ -40,6 +44,10 @@ class HostStopwatch:
 
     def sync(self) -> None:
         """Nothing runs behind our back on the processor."""
+
+    def overhead(self) -> float:
+        """Nothing worth taking off: reading the clock takes some 50 ns."""
+        return 0.0
 
     def copy_bandwidth(self) -> float | None:
         """None: the floor of a contract for `cpu` was measured on this host already."""
@@ -80,6 +88,13 @@ class CudaStopwatch:
     def sync(self) -> None:
         self._cuda.synchronize()
 
+    def overhead(self) -> float:
+        """Seconds that two events read around nothing, queued behind the flush as around a call: the median of many.
+
+        The runner's events do the same on the same GPU; what it claims of its own is not asked.
+        """
+        return median([self.time(_nothing, flush=True)[1] for _ in range(EMPTY_PAIRS)])
+
     def copy_bandwidth(self) -> float | None:
         """Bytes read and written per second by a device-to-device copy; the best of a few."""
         import torch
@@ -88,6 +103,10 @@ class CudaStopwatch:
         target = torch.empty_like(source)
         best = min(self.time(lambda: target.copy_(source), flush=False)[1] for _ in range(COPIES))
         return 2 * COPY_BYTES / best
+
+
+def _nothing() -> None:
+    return None
 
 
 def stopwatch_for(device: str) -> HostStopwatch | CudaStopwatch:
