@@ -1,7 +1,8 @@
 """Priors: how much more than others a space or a direction brought in earlier runs, for a situation like the present one.
 
-Few rounds are ever alike in everything, so the estimate backs off from specific cells to general ones (hierarchical
-shrinkage, as in empirical Bayes): at each level the mean of the level above counts as PSEUDO_ROUNDS further rounds.
+Few rounds are ever alike in everything, so the estimate backs off from specific cells to general ones (shrinkage, as in
+empirical Bayes): beginning with the rounds that are least alike, the estimate so far counts as PSEUDO_ROUNDS rounds among
+those that are more alike. Every round counts once, and many rounds that are alike outweigh any number that are not.
 """
 
 import math
@@ -21,7 +22,7 @@ from hiera_mcp.planning.scoring import Answer, Missing, View
 Option = TypeVar("Option")
 
 PSEUDO_ROUNDS = 2.0
-"""Rounds that the more general level counts for."""
+"""Rounds for which the estimate from less alike rounds counts."""
 USUAL_GAIN = math.log(1.25)
 """What a round is expected to bring before any was seen; it counts for PSEUDO_ROUNDS rounds."""
 HALF_WEIGHT_ROUNDS = 8.0
@@ -173,7 +174,7 @@ def _priors(
     own = {option: [c for c in cells if option_of(c) == option] for option in options}
     surplus = {option: _shrunk(own[option], expected, levels) for option in options}
     average = math.fsum(surplus.values()) / len(options)
-    alike = math.fsum(c.rounds * _likeness(c, levels) for c in cells)
+    alike = math.fsum(c.rounds * (1 + _reached(c, levels)) for c in cells) / (1 + len(levels))
     weight = alike / (alike + HALF_WEIGHT_ROUNDS)
     return {o: _prior(own[o], levels[0], math.exp(surplus[o] - average), weight) for o in options}
 
@@ -199,30 +200,24 @@ def _expectations(cells: Sequence[Cell]) -> dict[tuple[bool, OperatorKind], floa
     stages: dict[tuple[bool, OperatorKind], None] = {(c.first, c.operator_kind): None for c in cells}
     for first, kind in stages:
         stage = [c for c in cells if c.first is first]
-        alike = [c for c in stage if c.operator_kind == kind]
-        found[first, kind] = _mean(_total(alike), _mean(_total(stage), USUAL_GAIN))
+        others = _mean(_total([c for c in stage if c.operator_kind != kind]), USUAL_GAIN)
+        found[first, kind] = _mean(_total([c for c in stage if c.operator_kind == kind]), others)
     return found
 
 
 def _shrunk(
     cells: Sequence[Cell], expected: Mapping[tuple[bool, OperatorKind], float], levels: Sequence[Matches]
 ) -> float:
-    """How much more than expected these cells brought (log scale), backed off from the first level to the last."""
-    estimate, left = _mean(_surplus(cells, expected), 0.0), list(cells)
-    for level in levels:
-        left = [c for c in left if level(c)]
-        estimate = _mean(_surplus(left, expected), estimate)
+    """How much more than expected these cells brought (log scale): from the least alike rounds to the most alike."""
+    estimate = 0.0
+    for reached in range(len(levels) + 1):
+        estimate = _mean(_surplus([c for c in cells if _reached(c, levels) == reached], expected), estimate)
     return estimate
 
 
-def _likeness(cell: Cell, levels: Sequence[Matches]) -> float:
-    """Between 0 and 1: the share of the levels that a cell reaches; being on the same platform is one."""
-    reached = 1
-    for level in levels:
-        if not level(cell):
-            break
-        reached += 1
-    return reached / (1 + len(levels))
+def _reached(cell: Cell, levels: Sequence[Matches]) -> int:
+    """How many levels a cell reaches, each on top of those before it."""
+    return next((n for n, level in enumerate(levels) if not level(cell)), len(levels))
 
 
 def _total(cells: Sequence[Cell]) -> _Sum:

@@ -2,17 +2,21 @@
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_records import records
 from sqlite_utils import Database
 
 from hiera_mcp.errors import NotFoundError, RequestError
 from hiera_mcp.model.contract import Contract, Operator
 from hiera_mcp.model.evaluation import Build, Device, Evaluation, Interval, NotRun, Status
-from hiera_mcp.model.memory import Memory, RoundRecord
+from hiera_mcp.model.memory import Memory, RoundRecord, newest
 from hiera_mcp.model.plan import Decision
 from hiera_mcp.model.run import Budget
 from hiera_mcp.model.space import Direction, Space
@@ -177,6 +181,36 @@ def test_a_lesson_that_was_edited_in_the_file_is_refused_and_nothing_is_imported
     with pytest.raises(RequestError, match="differs"):
         other_store.import_memory(Memory(rounds=memory.rounds, lessons=(edited,)))
     assert other_store.remembered() == ()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.lists(records(), max_size=5), min_size=2, max_size=3), st.randoms(use_true_random=False))
+def test_files_may_be_imported_in_any_order_and_any_number_of_times(files: list[list[RoundRecord]], draw: Any) -> None:
+    memories = [Memory(rounds=tuple(rounds)) for rounds in files]
+    again = draw.sample([*memories, *memories], 2 * len(memories))
+    assert imported(memories) == imported(again)
+
+
+def imported(memories: Sequence[Memory]) -> tuple[RoundRecord, ...]:
+    """What a new store remembers after imports in this order."""
+    with TemporaryDirectory() as folder:
+        store = Store.open(Path(folder) / "hiera.db", Path(folder) / "blobs")
+        try:
+            for memory in memories:
+                store.import_memory(memory)
+            return store.remembered()
+        finally:
+            store.close()
+
+
+@settings(max_examples=40)
+@given(st.lists(records(), max_size=6), st.lists(records(), max_size=6), st.lists(records(), max_size=6))
+def test_merging_is_idempotent_commutative_and_associative(
+    a: list[RoundRecord], b: list[RoundRecord], c: list[RoundRecord]
+) -> None:
+    assert newest([*newest(a), *newest(a)]) == newest(a)
+    assert newest([*a, *b]) == newest([*b, *a])
+    assert newest([*newest([*a, *b]), *c]) == newest([*a, *newest([*b, *c])])
 
 
 def test_a_gpu_is_remembered_by_its_name(
