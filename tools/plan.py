@@ -1,6 +1,6 @@
 """hiera_plan_space, hiera_plan_direction, hiera_plan_strategy: see the evidence, or record a choice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -8,7 +8,9 @@ from pydantic import Field
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model
+from hiera_mcp.model.knowledge import Match
 from hiera_mcp.model.plan import Decision, DecisionKind, Knowledge, OptionScore, Strategy
+from hiera_mcp.model.space import Direction
 from hiera_mcp.planning import decide as planner
 from hiera_mcp.planning.brief import render_brief
 from hiera_mcp.planning.decide import Proposal, StrategyProposal
@@ -20,6 +22,7 @@ from hiera_mcp.tools.run_state import RunState, load_run
 
 MAX_STRATEGY = 16_000
 """Characters of a strategy as JSON."""
+MOST_TECHNIQUES = 3
 
 Choice = Annotated[
     str | None,
@@ -135,11 +138,22 @@ async def _plan(
         raise RequestError("The run has no space yet.", todo=f"Call hiera_plan_space(run_id='{run_id}') first.")
     evidence = await evidence_of(deps, state)
     proposal = propose(evidence, matching_entries(deps, evidence, None))
+    if kind == "direction":
+        proposal = planner.expanded(proposal, _techniques(deps, evidence, proposal))
     if choice is None:
         return _view(state, proposal, None)
     decision = planner.decide(proposal, choice, reason)
     state, recorded = await _record(deps, run_id, decision)
     return _view(state, proposal, recorded)
+
+
+def _techniques(deps: Deps, evidence: Evidence, proposal: Proposal) -> dict[str, Sequence[Match]]:
+    """The best entries of each leading direction."""
+    names = planner.leading(proposal)
+    found = {name: matching_entries(deps, evidence, Direction(name)) for name in names}
+    return {
+        name: [m for m in matches if m.entry.direction == name][:MOST_TECHNIQUES] for name, matches in found.items()
+    }
 
 
 async def _record(deps: Deps, run_id: str, decision: Decision) -> tuple[RunState, RecordedDecision]:

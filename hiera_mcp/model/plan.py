@@ -33,6 +33,8 @@ class OptionScore(Model):
     """Gates that forbid this option; a gated option cannot be chosen."""
     overruled: str = ""
     """Reason of the agent, when it overruled the total."""
+    techniques: tuple[str, ...] = ()
+    """Of the leading directions: entries that fit, the best first, as `slug: title`."""
 
 
 class Knowledge(Model):

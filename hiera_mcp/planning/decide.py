@@ -1,6 +1,6 @@
 """From evidence to a proposal, and from a proposal and a choice to a decision that can be recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -22,6 +22,8 @@ from hiera_mcp.planning.strategy import score_entries, template
 RECOMMENDED = "recommended"
 """The choice that stands for the server's own recommendation."""
 SHOWN_TECHNIQUES = 3
+EXPANDED = 2
+"""So many directions are shown with their techniques."""
 
 
 class Proposal(Model):
@@ -74,6 +76,19 @@ def plan_direction(evidence: Evidence, entries: Sequence[Match] = (), rubric: Ru
     rubric = rubric or load_rubric("direction")
     rules = {d.value: "; ".join(texts) for d in Direction if (texts := reasons_required(evidence, d))}
     return _proposal("direction", score_directions(evidence, rubric), rules, entries, rubric)
+
+
+def leading(proposal: Proposal) -> tuple[str, ...]:
+    """The options that are worth expanding: the recommended one, and the next ones by total that no gate forbids."""
+    others = (o for o in proposal.options if not o.gates and o.option != proposal.recommended)
+    return (proposal.recommended, *(o.option for o in sorted(others, key=lambda o: -o.total)))[:EXPANDED]
+
+
+def expanded(proposal: Proposal, techniques: Mapping[str, Sequence[Match]]) -> Proposal:
+    """The proposal with the techniques that each of its leading options would be carried out by."""
+    shown = {name: tuple(f"{m.entry.id}: {m.entry.title}" for m in found) for name, found in techniques.items()}
+    options = tuple(o.model_copy(update={"techniques": shown.get(o.option, ())}) for o in proposal.options)
+    return proposal.model_copy(update={"options": options})
 
 
 def plan_strategy(evidence: Evidence, entries: Sequence[Match], rubric: Rubric | None = None) -> StrategyProposal:

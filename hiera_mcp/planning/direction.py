@@ -16,6 +16,7 @@ from hiera_mcp.planning.history import lost_rounds, record_of_direction, won_rou
 from hiera_mcp.planning.memory import answer_of, direction_priors, situation_of
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply, grade
+from hiera_mcp.planning.source_signs import few_warps_by_design, source_signs
 
 DirectionView = View[Direction]
 
@@ -29,6 +30,8 @@ AT_THE_FLOOR = 1.15
 """Below this ratio of time to floor nothing is left to tune (a floor is uncertain by about 5 %)."""
 WORTH_FUSING = 1.5
 """From this ratio of bytes moved to compulsory bytes on, fusing comes first."""
+FEW_WARPS_SCORE = 1
+"""At most this for parallelism where few warps are meant."""
 SHORT_SECONDS = 20e-6
 """Below this floor a task cannot fill a GPU for long: launches and parallelism decide."""
 
@@ -137,6 +140,8 @@ def _static_parallelism(view: DirectionView) -> Answer:
     percent = view.number("occupancy")
     limiter = view.text("occupancy_limiter")
     score = 4 - grade(percent, (25, 40, 60, 80))
+    if score > FEW_WARPS_SCORE and (design := few_warps_by_design(view)):
+        return Answer(FEW_WARPS_SCORE, f"Theoretical occupancy is {percent:.0f} %, as is meant with {design}.")
     return Answer(score, f"Theoretical occupancy is {percent:.0f} %, limited by {limiter}.")
 
 
@@ -194,6 +199,8 @@ def profile_signs(view: DirectionView) -> Answer:
     table = _BY_BOTTLENECK.get(bottleneck)
     if table is None:
         raise Missing("the profile names no bottleneck")
+    if view.option is PAR and bottleneck == "latency" and (design := few_warps_by_design(view)):
+        return Answer(FEW_WARPS_SCORE, f"Near no peak, but it has few warps by design, with {design}.")
     return Answer(table[view.option], f"The profile says: bound by {bottleneck}.")
 
 
@@ -227,6 +234,7 @@ DIRECTION_CRITERIA: Mapping[str, Scorer[Direction]] = MappingProxyType(
         "task_affinity": task_affinity,
         "bound_match": bound_match,
         "static_signs": static_signs,
+        "source_signs": source_signs,
         "profile_signs": profile_signs,
         "headroom": headroom,
         "record_in_run": record_in_run,

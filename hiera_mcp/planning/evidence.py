@@ -35,6 +35,8 @@ class Outcome(Model):
     idea: str = ""
     paired: dict[str, Comparison] = Field(default_factory=dict)
     """Comparisons with other candidates that were timed in one session with this one, by the other's id."""
+    sources: dict[str, str] = Field(default_factory=dict)
+    """File name → text."""
 
     @property
     def passed(self) -> bool:
@@ -112,6 +114,7 @@ def outcome_of(
         kernels=() if build is None else build.kernels,
         idea=candidate.idea,
         paired=dict(paired),
+        sources=candidate.sources,
     )
 
 

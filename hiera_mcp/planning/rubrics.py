@@ -15,8 +15,9 @@ from hiera_mcp.model.base import Identifier, Model, Text
 from hiera_mcp.model.knowledge import SIGNALS
 from hiera_mcp.model.plan import DecisionKind
 
-HISTORY = ("candidates_in_run", "decisions_in_run", "earlier_runs", "entry", "signs_in_profile")
-"""What a criterion may read besides signals: records per option of this run and of others, and the knowledge entry itself."""
+HISTORY = ("candidates_in_run", "decisions_in_run", "earlier_runs", "entry", "signs_in_profile", "source_of_best")
+"""What a criterion may read besides signals: records per option of this run and of others, the best candidate's source, and
+the knowledge entry itself."""
 
 RUBRICS: tuple[DecisionKind, ...] = ("space", "direction", "strategy")
 

@@ -83,6 +83,8 @@ def _control_flow(f: Facts) -> Iterator[str]:
 def _parallelism(f: Facts) -> Iterator[str]:
     if f.above("occupancy_pct", HIGH) and f.above("waves", 1):
         yield f"occupancy {f.get('occupancy_pct'):.0f} %, {f.get('waves'):.1f} waves"
+    elif f.below("occupancy_pct", HIGH) and f.needs_few_warps:
+        yield f"occupancy is {f.get('occupancy_pct'):.0f} %, as is meant with wgmma or TMA"
     elif f.below("occupancy_pct", HIGH) and not f.starved:
         yield f"occupancy is {f.get('occupancy_pct'):.0f} %, but a unit is busy all the same"
 

@@ -74,6 +74,11 @@ class Facts:
         return sum(v for v in parts if v is not None) / total if total else None
 
     @property
+    def needs_few_warps(self) -> bool:
+        """Whether wgmma or TMA do the work, which a few warps keep busy."""
+        return self.above("wgmma_pct", 0.01) or self.above("tma_loads", 1)
+
+    @property
     def starved(self) -> bool:
         """Neither arithmetic nor memory is busy, and schedulers find nothing to issue: the launch waits."""
         return self.below("sm_pct", HIGH) and self.below("memory_pct", HIGH) and self.below("issue_active", LOW_ISSUE)

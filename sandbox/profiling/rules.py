@@ -60,7 +60,7 @@ def plain(message: str) -> str:
 
 
 def _persistent(f: Facts) -> bool:
-    return (f.above("wgmma_pct", 0.01) or f.above("tma_loads", 1)) and f.below("waves", 1.01)
+    return f.needs_few_warps and f.below("waves", 1.01)
 
 
 def _hint(rule: RawRule) -> Hint:

@@ -15,6 +15,8 @@ REU, TC = Direction.REUSE_PIPELINING, Direction.TENSOR_CORE_INSTRUCTIONS
 
 SECTOR = 32.0
 """Bytes; of L1, L2 and DRAM alike."""
+FEWEST_WAVES = 0.45
+"""A persistent grid has a block or two for each SM where up to two would fit; with fewer, SMs stay empty."""
 _LIMITERS = {
     "blocks_by_registers": "registers",
     "blocks_by_shared_memory": "shared memory",
@@ -40,6 +42,8 @@ def few_warps(f: Facts) -> Iterator[Sign]:
     """Too few warps to hide the waiting, by occupancy or by a small grid."""
     occupancy, waves = f.get("occupancy_pct"), f.get("waves")
     if occupancy is None or occupancy >= HIGH or not f.starved:
+        return
+    if f.needs_few_warps and (waves is None or waves >= FEWEST_WAVES):
         return
     score = 4 if occupancy < 30 else 3
     if waves is not None and waves < 1:
@@ -91,9 +95,11 @@ def uncoalesced(f: Facts) -> Iterator[Sign]:
     if excess is None or excess < 0.1:
         return
     matters = f.above("memory_pct", 40) or f.stall("long_scoreboard") + f.stall("lg_throttle") >= 0.3
-    score = (4 if excess >= 0.5 else 3 if excess >= 0.33 else 2) if matters else 1
+    beside_tma = f.above("tma_loads", 1)
+    score = (4 if excess >= 0.5 else 3 if excess >= 0.33 else 2) if matters and not beside_tma else 1
     used = [f"{kind}s {value:.1f}" for kind in ("load", "store") if (value := f.get(f"bytes_per_sector_{kind}"))]
     words = f" ({', '.join(used)} of the {SECTOR:.0f} bytes of a sector)" if used else ""
+    words += ", beside what TMA brings" * beside_tma
     yield Sign(MEM, score, f"{excess:.0%} of the global sectors are more than the bytes need{words}")
 
 
@@ -141,8 +147,11 @@ def exposed_latency(f: Facts) -> Iterator[Sign]:
     share = f.stall("long_scoreboard")
     if share < 0.3 or f.above("dram_pct", 80) or f.above("issue_active", 0.6):
         return
+    if f.above("tma_loads", 1):
+        yield Sign(REU, 1, f"{share:.0%} of the waiting is for global memory, as that of the warps which feed TMA")
+        return
     tiles = (f.get("shared_static") or 0) + (f.get("shared_dynamic") or 0) > 0
-    ahead = (f.get("async_copies") or 0) + (f.get("tma_loads") or 0) > 0
+    ahead = (f.get("async_copies") or 0) > 0
     score = 3 if tiles and not ahead and f.stall("barrier") > 0.05 else 2
     yield Sign(
         REU, score, f"{share:.0%} of the waiting is for global memory{', and no copy is asynchronous' * (not ahead)}"

@@ -9,7 +9,15 @@ from hiera_mcp.errors import GateError, RequestError
 from hiera_mcp.model.knowledge import Condition, Entry, Match, Reference
 from hiera_mcp.model.plan import Strategy
 from hiera_mcp.model.space import Direction, Space
-from hiera_mcp.planning.decide import decide, decide_strategy, plan_direction, plan_space, plan_strategy
+from hiera_mcp.planning.decide import (
+    decide,
+    decide_strategy,
+    expanded,
+    leading,
+    plan_direction,
+    plan_space,
+    plan_strategy,
+)
 from hiera_mcp.planning.evidence import Evidence, Outcome
 
 
@@ -78,6 +86,16 @@ def test_a_direction_that_lost_twice_needs_a_reason_even_when_it_is_all_that_is_
         decide(proposal, proposal.recommended)
     assert decide(proposal, proposal.recommended, reason="a new idea").reason == "a new idea"
     assert "lost as well" in decide(proposal, "recommended").reason
+
+
+def test_the_leading_directions_are_expanded_and_forbidden_ones_are_not(evidence: Callable[..., Evidence]) -> None:
+    proposal = plan_direction(evidence(work=(("gemm", 1.0, 1),), intensity=600))
+    names = leading(proposal)
+    assert names[0] == proposal.recommended and len(names) == 2
+    assert "tensor_core_instructions" not in names  # not legal here
+    shown = expanded(proposal, {names[0]: [entry()]})
+    assert {o.option: o.techniques for o in shown.options if o.techniques} == {names[0]: ("wide-loads: wide loads",)}
+    assert decide(shown, "recommended").options == shown.options
 
 
 def test_a_strategy_cannot_be_planned_before_space_and_direction(evidence: Callable[..., Evidence]) -> None:

@@ -43,7 +43,8 @@ def test_gates_that_forbid_and_rules_that_ask_are_told_apart(kind: DecisionKind)
 def rich(
     evidence: Callable[..., Evidence], outcome: Callable[..., Outcome], dataflow: Callable[..., dict[str, Any]]
 ) -> list[Evidence]:
-    """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory."""
+    """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory, with and without
+    counters."""
     profile = Profile(
         bottleneck="memory",
         summary="s",
@@ -55,20 +56,27 @@ def rich(
     )
     built = [{"kernel": "k", "registers": 40, "spill_store_bytes": 0, "spill_load_bytes": 0, "shared_bytes": 0}]
     work = (("gemm", 0.5, 2), ("conv", 0.2, 1), ("elementwise", 0.2, 2), ("reduction", 0.1, 1))
+    low = profile.model_copy(
+        update={
+            "directions": (),
+            "bottleneck": "latency",
+            "occupancy": (profile.occupancy[0].model_copy(update={"percent": 9}),),
+        }
+    )
     return [
         evidence(
-            [outcome("a", 2.0, space=space, floor_ratio=2.0, kernels=built)],
+            [outcome("a", 2.0, space=space, floor_ratio=2.0, kernels=built, sources={"a.cu": "int x;"})],
             target=target,
             work=work,
-            profile=profile,
+            profile=found,
             tensor_cores=True,
             intensity=intensity,
             dataflow=dataflow(depth=5, chains=((3, 1, 0.5),), longest=1 << 20, covered=0.9),
         )
-        for target, space, intensity in (
-            ("cuda:sm_80", Space.CUDA, 600),
-            ("cuda:sm_80", Space.CUDA, 0.25),
-            ("cpu", Space.CPP, 600),
+        for target, space, intensity, found in (
+            ("cuda:sm_80", Space.CUDA, 600, profile),
+            ("cuda:sm_80", Space.CUDA, 0.25, low),
+            ("cpu", Space.CPP, 600, profile),
         )
     ]
 

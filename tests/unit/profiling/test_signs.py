@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hiera_mcp.model.profile import Launch
+from hiera_mcp.model.profile import DirectionSigns, Launch
 from hiera_mcp.model.space import Direction
 from hiera_mcp.sandbox.profiling.directions import directions
 from hiera_mcp.sandbox.profiling.facts import Facts, TaskFacts
@@ -78,6 +78,32 @@ def test_low_occupancy_is_no_sign_while_a_unit_is_busy(launch: Launches, task: T
     found = directions([launch(occupancy_pct=12.0, memory_pct=88.0)], task())
     parallelism = next(d for d in found if d.direction is PAR)
     assert parallelism.score == 0 and "a unit is busy" in parallelism.signs_against[0]
+
+
+HOPPER: dict[str, Any] = {"occupancy_pct": 12.5, "waves": 1.0, "stalls": {"long_scoreboard": 0.7, "barrier": 0.1}}
+
+
+@pytest.mark.parametrize("fed", [{"tma_loads": 4096.0}, {"wgmma_pct": 30.0}], ids=["TMA", "wgmma"])
+def test_few_warps_are_no_defect_of_a_kernel_on_wgmma_or_tma(
+    launch: Launches, task: Tasks, fed: dict[str, float]
+) -> None:
+    def parallelism(**seen: Any) -> DirectionSigns:
+        return next(d for d in directions([launch(**seen)], task()) if d.direction is PAR)
+
+    assert parallelism(**HOPPER).score == 4
+    found = parallelism(**HOPPER, **fed)
+    assert found.score == 0 and "as is meant with wgmma or TMA" in found.signs_against[0]
+    assert parallelism(**HOPPER | {"waves": 0.2}, **fed).score == 4  # most SMs have no block at all
+
+
+def test_the_waiting_and_the_accesses_beside_tma_are_weak_signs(launch: Launches, task: Tasks) -> None:
+    def scores(**seen: Any) -> dict[Direction, int]:
+        return {d.direction: d.score for d in directions([launch(**seen)], task())}
+
+    side_path = HOPPER | {"global_sectors": 800.0}
+    assert (scores(**side_path)[REU], scores(**side_path)[MEM]) == (2, 4)
+    fed = scores(**side_path, tma_loads=4096.0)
+    assert (fed[REU], fed[MEM]) == (1, 1)
 
 
 def test_redundant_bytes_ask_for_fusion_but_not_when_half_used_sectors_are_the_cause(

@@ -62,6 +62,19 @@ async def test_a_forbidden_direction_names_its_gate(bench: Any) -> None:
     assert "tensor_core_legal" in text
 
 
+async def test_the_two_leading_directions_come_with_techniques_of_their_own(bench: Any) -> None:
+    async with bench.session() as call:
+        run_id = (await call("hiera_run_start", contract_id=call.contract_id))["run_id"]
+        await call("hiera_plan_space", run_id=run_id, choice="recommended")
+        view = await call("hiera_plan_direction", run_id=run_id)
+        for option in [o for o in view["options"] if o["techniques"]]:
+            for line in option["techniques"]:
+                found = await call("hiera_artifact_read", uri=f"hiera://knowledge/{line.partition(':')[0]}")
+                assert f"Direction: {option['option']}" in found["text"]
+    expanded = [o["option"] for o in view["options"] if o["techniques"]]
+    assert len(expanded) == 2 and view["recommended"] in expanded
+
+
 async def test_planning_out_of_order_names_the_step_before(bench: Any) -> None:
     async with bench.session() as call:
         run_id = (await call("hiera_run_start", contract_id=call.contract_id))["run_id"]
