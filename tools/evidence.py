@@ -20,7 +20,7 @@ async def evidence_of(deps: Deps, state: RunState) -> Evidence:
     """Evidence for the next decision of a run; its own rounds are no part of its memory."""
     run, target = state.run, state.contract.target
     names, gpu = await anyio.to_thread.run_sync(_host, target)
-    rounds = await deps.database(lambda s: s.remembered(without_run=run.id)) if run.switches.memory else ()
+    memory = await deps.database(lambda s: cells_of(s.remembered(without_run=run.id))) if run.switches.memory else ()
     strategies = [d.decision.strategy for d in state.decisions if d.decision.strategy]
     return gather(
         state.contract,
@@ -33,7 +33,7 @@ async def evidence_of(deps: Deps, state: RunState) -> Evidence:
         libraries=names,
         gpu=gpu,
         switches=run.switches,
-        memory=cells_of(rounds),
+        memory=memory,
     )
 
 

@@ -9,10 +9,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.contract import OperatorKind
+from hiera_mcp.model.evaluation import Interval
 from hiera_mcp.model.memory import Bound, Cell, RoundRecord, bound_of, device_key, dominant_kind, is_cpu_space
 from hiera_mcp.model.space import Direction, Space, is_cpu
 from hiera_mcp.planning.evidence import Evidence
@@ -62,14 +64,18 @@ class Prior(Model):
 
 
 @dataclass(frozen=True)
-class _Sum:
-    """Rounds, and the sum of their gains (log scale)."""
+class _Seen:
+    """A cell as the present situation sees it."""
 
-    rounds: int
-    gain: float
+    cell: Cell
+    reached: int
+    """How many levels of likeness it reaches; the first is the kind of operator."""
+    surplus: float
+    """How much more its rounds brought than such rounds bring on average, summed (log scale)."""
 
 
 Matches = Callable[[Cell], bool]
+_Bounds = tuple[float, float, float]
 
 
 def gain(record: RoundRecord) -> float:
@@ -78,19 +84,31 @@ def gain(record: RoundRecord) -> float:
     By the same rule by which a round is won: 0 unless the whole interval lies above 1. Keeping what was there costs
     nothing. Never above GREATEST_GAIN.
     """
-    if record.best is None:
-        return 0.0
-    ratio = record.best if record.before is None else speedup_ratio(record.best, record.before)
+    return 0.0 if record.best is None else _gain(_bounds(record.best), record.before and _bounds(record.before))
+
+
+def _bounds(interval: Interval) -> _Bounds:
+    return interval.median, interval.low, interval.high
+
+
+@lru_cache(maxsize=1 << 16)
+def _gain(best: _Bounds, before: _Bounds | None) -> float:
+    """Remembered, since every decision counts all rounds again."""
+    ratio = _interval(best) if before is None else speedup_ratio(_interval(best), _interval(before))
     return min(math.log(ratio.median), GREATEST_GAIN) if ratio.low > 1 else 0.0
+
+
+def _interval(bounds: _Bounds) -> Interval:
+    return Interval(median=bounds[0], low=bounds[1], high=bounds[2])
 
 
 def cells_of(records: Iterable[RoundRecord]) -> tuple[Cell, ...]:
     """The records counted together, in a fixed order; the order of the records does not matter."""
-    groups: dict[tuple[object, ...], list[RoundRecord]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, str, str, bool], list[RoundRecord]] = defaultdict(list)
     for r in records:
         first = r.before is None
         groups[(r.operator_kind, r.bound, r.device, r.space, r.direction or "", first)].append(r)
-    return tuple(_cell(groups[key]) for key in sorted(groups, key=str))
+    return tuple(_cell(groups[key]) for key in sorted(groups))
 
 
 def _cell(records: Sequence[RoundRecord]) -> Cell:
@@ -171,20 +189,21 @@ def _priors(
     cells: Sequence[Cell], options: Sequence[Option], option_of: Callable[[Cell], object], levels: Sequence[Matches]
 ) -> dict[Option, Prior]:
     expected = _expectations(cells)
-    own = {option: [c for c in cells if option_of(c) == option] for option in options}
-    surplus = {option: _shrunk(own[option], expected, levels) for option in options}
+    seen = [_Seen(c, _reached(c, levels), c.gain - c.rounds * expected[c.first, c.operator_kind]) for c in cells]
+    own = {option: [s for s in seen if option_of(s.cell) == option] for option in options}
+    surplus = {option: _shrunk(own[option], len(levels)) for option in options}
     average = math.fsum(surplus.values()) / len(options)
-    alike = math.fsum(c.rounds * (1 + _reached(c, levels)) for c in cells) / (1 + len(levels))
+    alike = sum(s.cell.rounds * (1 + s.reached) for s in seen) / (1 + len(levels))
     weight = alike / (alike + HALF_WEIGHT_ROUNDS)
-    return {o: _prior(own[o], levels[0], math.exp(surplus[o] - average), weight) for o in options}
+    return {o: _prior(own[o], math.exp(surplus[o] - average), weight) for o in options}
 
 
-def _prior(cells: Sequence[Cell], alike: Matches, advantage: float, weight: float) -> Prior:
+def _prior(seen: Sequence[_Seen], advantage: float, weight: float) -> Prior:
     return Prior(
-        rounds=sum(c.rounds for c in cells),
-        alike=sum(c.rounds for c in cells if alike(c)),
-        won=sum(c.won for c in cells),
-        failed=sum(c.failed for c in cells),
+        rounds=sum(s.cell.rounds for s in seen),
+        alike=sum(s.cell.rounds for s in seen if s.reached > 0),
+        won=sum(s.cell.won for s in seen),
+        failed=sum(s.cell.failed for s in seen),
         advantage=advantage,
         weight=weight,
     )
@@ -196,22 +215,24 @@ def _expectations(cells: Sequence[Cell]) -> dict[tuple[bool, OperatorKind], floa
     First rounds gain more, since they start from eager PyTorch, and some operators have more to gain: an option is not
     better because it was tried where much was to be had.
     """
+    stages: dict[tuple[bool, OperatorKind], list[Cell]] = defaultdict(list)
+    for c in cells:
+        stages[c.first, c.operator_kind].append(c)
+    sums = {key: (sum(c.rounds for c in part), math.fsum(c.gain for c in part)) for key, part in stages.items()}
     found: dict[tuple[bool, OperatorKind], float] = {}
-    stages: dict[tuple[bool, OperatorKind], None] = {(c.first, c.operator_kind): None for c in cells}
-    for first, kind in stages:
-        stage = [c for c in cells if c.first is first]
-        others = _mean(_total([c for c in stage if c.operator_kind != kind]), USUAL_GAIN)
-        found[first, kind] = _mean(_total([c for c in stage if c.operator_kind == kind]), others)
+    for key, (rounds, total) in sums.items():
+        others = [value for other, value in sums.items() if other[0] == key[0] and other != key]
+        usual = _mean(sum(n for n, _ in others), math.fsum(g for _, g in others), USUAL_GAIN)
+        found[key] = _mean(rounds, total, usual)
     return found
 
 
-def _shrunk(
-    cells: Sequence[Cell], expected: Mapping[tuple[bool, OperatorKind], float], levels: Sequence[Matches]
-) -> float:
-    """How much more than expected these cells brought (log scale): from the least alike rounds to the most alike."""
+def _shrunk(seen: Sequence[_Seen], levels: int) -> float:
+    """How much more than expected these rounds brought (log scale): from the least alike to the most alike."""
     estimate = 0.0
-    for reached in range(len(levels) + 1):
-        estimate = _mean(_surplus([c for c in cells if _reached(c, levels) == reached], expected), estimate)
+    for reached in range(levels + 1):
+        ring = [s for s in seen if s.reached == reached]
+        estimate = _mean(sum(s.cell.rounds for s in ring), math.fsum(s.surplus for s in ring), estimate)
     return estimate
 
 
@@ -220,15 +241,6 @@ def _reached(cell: Cell, levels: Sequence[Matches]) -> int:
     return next((n for n, level in enumerate(levels) if not level(cell)), len(levels))
 
 
-def _total(cells: Sequence[Cell]) -> _Sum:
-    return _Sum(sum(c.rounds for c in cells), math.fsum(c.gain for c in cells))
-
-
-def _surplus(cells: Sequence[Cell], expected: Mapping[tuple[bool, OperatorKind], float]) -> _Sum:
-    more = math.fsum(c.gain - c.rounds * expected[c.first, c.operator_kind] for c in cells)
-    return _Sum(sum(c.rounds for c in cells), more)
-
-
-def _mean(seen: _Sum, before: float) -> float:
+def _mean(rounds: int, total: float, before: float) -> float:
     """The mean of what was seen, with `before` for PSEUDO_ROUNDS further rounds."""
-    return (seen.gain + PSEUDO_ROUNDS * before) / (seen.rounds + PSEUDO_ROUNDS)
+    return (total + PSEUDO_ROUNDS * before) / (rounds + PSEUDO_ROUNDS)

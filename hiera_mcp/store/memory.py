@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model
@@ -16,8 +17,17 @@ SELECT c.run_id, c.round, c.space, c.direction, c.id AS candidate_id, e.status, 
     e.speedup_high, k.task_id, k.target, k.operator_kind, k.floor_bound
 FROM candidates c JOIN runs r ON r.id = c.run_id JOIN contracts k ON k.id = r.contract_id
 JOIN evaluations e ON e.rowid = (SELECT MAX(rowid) FROM evaluations WHERE candidate_id = c.id)
-WHERE e.status != 'not_run' ORDER BY c.run_id, c.round, c.rowid"""
-"""The candidates of all runs that have a verdict, each with its newest one."""
+WHERE e.status != 'not_run' AND c.run_id IN (
+    SELECT run_id FROM candidates JOIN evaluations n ON n.candidate_id = candidates.id WHERE n.rowid > ?
+    UNION SELECT run_id FROM candidates JOIN profiles p ON p.candidate_id = candidates.id WHERE p.rowid > ?)
+ORDER BY c.run_id, c.round, c.rowid"""
+"""The candidates that have a verdict, each with its newest one, of all runs with an evaluation or a profile since."""
+
+_NEWEST = """
+SELECT (SELECT coalesce(MAX(rowid), 0) FROM evaluations) AS evaluation,
+    (SELECT coalesce(MAX(rowid), 0) FROM profiles) AS profile,
+    (SELECT coalesce(MAX(n), 0) FROM events WHERE run_id IS NULL) AS event"""
+"""How far the database has come; an import leaves an event without a run."""
 
 
 class Imported(Model):
@@ -30,19 +40,46 @@ class Imported(Model):
     """Rounds and lessons that were here already, or are this database's own."""
 
 
+class _Recalled:
+    """What was read before, so that only runs that went on are read again."""
+
+    def __init__(self) -> None:
+        self.upto = {"evaluation": 0, "profile": 0, "event": -1}
+        self.own: dict[str, tuple[RoundRecord, ...]] = {}
+        self.imported: tuple[RoundRecord, ...] = ()
+        self.all: tuple[RoundRecord, ...] = ()
+
+
 class Memories(Lessons):
     """Queries about memory."""
+
+    def __init__(self, path: Path, blobs: Path) -> None:
+        super().__init__(path, blobs)
+        self._recalled = _Recalled()
 
     def remembered(self, without_run: str | None = None) -> tuple[RoundRecord, ...]:
         """Every round with a verdict, of runs of this database and of imported ones; those of one run may be left out.
 
         Open runs count as far as they have come: a round with a verdict is a fact, however the run goes on.
         """
-        own = _rounds(self.rows(_JUDGED), self._bottlenecks(), self.origin)
-        imported = (
-            RoundRecord.model_validate_json(row["record"]) for row in self.rows("SELECT record FROM rounds_imported")
-        )
-        return newest(r for r in (*own, *imported) if r.run_id != without_run)
+        with self._lock:
+            self._recall()
+            return tuple(r for r in self._recalled.all if r.run_id != without_run)
+
+    def _recall(self) -> None:
+        """Read what is new since the last time."""
+        known, upto = self._recalled, self.rows(_NEWEST)[0]
+        if upto == known.upto:
+            return
+        if upto["event"] != known.upto["event"]:
+            rows = self.rows("SELECT record FROM rounds_imported")
+            known.imported = tuple(RoundRecord.model_validate_json(row["record"]) for row in rows)
+        changed = self.rows(_JUDGED, [known.upto["evaluation"], known.upto["profile"]])
+        for record in _rounds(changed, self._bottlenecks(), self.origin):
+            earlier = [r for r in known.own.get(record.run_id, ()) if r.round != record.round]
+            known.own[record.run_id] = (*earlier, record)
+        known.all = newest((*(r for run in known.own.values() for r in run), *known.imported))
+        known.upto = upto
 
     def export_memory(self) -> Memory:
         """All rounds and lessons, imported ones too, in a fixed order; no sources of candidates."""
