@@ -1,6 +1,6 @@
 """Boxed program: what references are, as Traces. Imports torch once; each reference then runs in a child of its own.
 
-    python -P -m hiera_mcp.sandbox.child.tracer --fd N
+    python -P -m hiera_mcp.sandbox.child.tracer --fd N [--watch FOLDER …]
 
 It says `{"event": "ready"}` when torch is imported. To each `{"request": TraceRequest}` it answers `{"trace": Trace}` or
 `{"error": {"kind": "task" | "toolchain", "what", "todo", "valid"}}`; `toolchain` when torch itself is missing, which is not
@@ -52,14 +52,18 @@ GUESS: dict[str, Any] = {"bandwidth": [[1 << 20, 5e9]], "flops": {"fp32": 5e10}}
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tracer")
     parser.add_argument("--fd", type=int, required=True)
-    sock = socket.socket(fileno=parser.parse_args(argv).fd)
+    parser.add_argument(
+        "--watch", nargs="*", default=[], help="folders of the box's own, beside its work folder and /tmp"
+    )
+    options = parser.parse_args(argv)
+    sock = socket.socket(fileno=options.fd)
     sys.dont_write_bytecode = True
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # a reference that calls torch.compile is traced as it stands
     os.environ["OMP_WAIT_POLICY"] = "passive"  # tracers that run side by side would spin in each other's way
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_DUMPABLE, 0)  # no reference may look into this process, or write into it
     missing = _import_torch()
-    untouched = SharedState.now((os.environ["HIERA_BOX"], tempfile.gettempdir(), "/dev/shm"))
+    untouched = SharedState.now((os.environ["HIERA_BOX"], tempfile.gettempdir(), *options.watch))
     wire.send(sock, {"event": "ready"})
     while untouched.holds():
         try:

@@ -30,7 +30,7 @@ CACHES = (
 def tracer(work: Path, fd: int) -> BoxSpec:
     """The tracer: runs one reference after another, each in a process of its own."""
     return BoxSpec(
-        argv=child_argv("tracer", "--fd", str(fd)),
+        argv=child_argv("tracer", "--fd", str(fd), "--watch", "/dev/shm"),
         work=work,
         limits=BoxLimits(memory_bytes=host_memory() // 2, processes=256),
         binds=_python(),

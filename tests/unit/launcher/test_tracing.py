@@ -18,7 +18,8 @@ def test_without_torch_the_toolchain_is_to_blame_and_not_the_reference(tmp_path:
     ours, theirs = socket.socketpair()
     fd = str(theirs.fileno())
     program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.tracer", "--fd", fd)  # -S: without torch
-    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent), "HIERA_BOX": str(tmp_path)}
+    environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parents[1]), "HIERA_BOX": str(tmp_path)}
+    environment |= {"TMPDIR": str(tmp_path)}
     with ours, subprocess.Popen(program, env=environment, pass_fds=(theirs.fileno(),)):
         theirs.close()
         ours.settimeout(60)
