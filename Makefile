@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Tests that measure times or count processes; they run alone, all others side by side.
+ALONE := tests/exploits tests/faults tests/flow tests/honest tests/unit/judge
 
 .PHONY: demo test check snapshots pages clean
 
@@ -10,7 +12,8 @@ demo: $(STAMP)
 	$(BIN)/hiera-mcp demo
 
 test: check
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ALONE:%=--ignore=%)
+	$(BIN)/python -m pytest -q $(ALONE)
 
 check: $(STAMP)
 	$(BIN)/ruff check .
