@@ -126,3 +126,36 @@ def test_a_call_that_skips_its_work_when_it_is_captured_gains_nothing(workshop: 
     result = workshop.evaluate(workshop.task("tiny"), IDLE_WHEN_CAPTURED)
     assert result.timing is not None and result.timing.short_call is not None, result.reason
     assert result.timing.short_call.method == "batches"
+
+
+RELU = """
+#include "contract.h"
+__global__ void relu(const float4* x, float4* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 v = x[i];
+    y[i] = {fmaxf(v.x, 0.f), fmaxf(v.y, 0.f), fmaxf(v.z, 0.f), fmaxf(v.w, 0.f)};
+}
+extern "C" int hiera_run(const hiera_inputs* in, const hiera_params*, const hiera_outputs* out, void*, cudaStream_t stream) {
+    @before
+    relu<<<HIERA_NUMEL_out / 4 / 256, 256, 0, stream>>>((const float4*)in->x, (float4*)out->out);
+    return cudaGetLastError();
+}
+"""
+KEPT_IN_L2 = """
+    cudaStreamAttrValue window = {};
+    window.accessPolicyWindow.base_ptr = (void*)in->x;
+    window.accessPolicyWindow.num_bytes = sizeof(float) * HIERA_NUMEL_x;
+    window.accessPolicyWindow.hitRatio = 1.f;
+    window.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    window.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 24 << 20);
+    cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &window);
+"""
+
+
+def test_inputs_that_are_to_persist_in_l2_are_cold_all_the_same(workshop: Workshop) -> None:
+    contract = workshop.task("large")
+    plain = workshop.evaluate(contract, RELU.replace("@before", ""))
+    kept = workshop.evaluate(contract, RELU.replace("@before", KEPT_IN_L2))
+    assert plain.timing is not None and kept.timing is not None, f"{plain.reason}; {kept.reason}"
+    assert kept.timing.candidate.median > 0.9 * plain.timing.candidate.median
