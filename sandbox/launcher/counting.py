@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from hiera_mcp.errors import SandboxError
 from hiera_mcp.model.profile import CounterStatus
+from hiera_mcp.model.work import HostCounts
 from hiera_mcp.sandbox.launcher.judging import Ended, Job, run
 from hiera_mcp.sandbox.launcher.reports import read
-from hiera_mcp.model.work import HostCounts
 from hiera_mcp.sandbox.launcher.verdict import tail
 from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.sandbox.profiling.failures import MISSING, NOT_READ, TIMEOUT, failure
@@ -49,8 +49,6 @@ async def count(job: Job) -> Counted:
     return Counted("read", describe(found.launches), found.launches, tool, ended.ncu_report)
 
 
-def without_report(ended: Ended) -> Counted:
-    """Why Nsight Compute left no report: by its own words, else by how the candidate ended."""
 async def count_on_host(job: Job) -> HostCounts | str:
     """What one call costs the processor, or why that is not known."""
     try:
@@ -65,6 +63,8 @@ async def count_on_host(job: Job) -> HostCounts | str:
         return f"{NOT_READ}: the runner's counts are none"
 
 
+def without_report(ended: Ended) -> Counted:
+    """Why Nsight Compute left no report: by its own words, else by how the candidate ended."""
     if ended.deadline is not None or ended.report.outcome == "timeout":
         return Counted("timeout", f"{TIMEOUT} ({ended.deadline or ended.report.reason})")
     if "==ERROR==" in ended.ncu_log or ended.report.outcome == "passed":

@@ -10,7 +10,7 @@ from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import build
-from hiera_mcp.sandbox.launcher.counting import Counted, count
+from hiera_mcp.sandbox.launcher.counting import Counted, count, count_on_host
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judging import Job, judge
 from hiera_mcp.sandbox.launcher.verdict import not_built
@@ -46,7 +46,7 @@ async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profil
     built = await build(host, request, notify)
     here = device_of(host, target, device)
     found = evidence.profile(request, built, here)
-    if device is None or device == "cpu" or not_built(built, here):
+    if device is None or not_built(built, here):
         return Profiled(profile=judged(found, request, ()))
     await notify("reading hardware counters", None)
     job = Job(host, request, built, device, notify)
