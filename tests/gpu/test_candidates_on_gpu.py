@@ -33,6 +33,7 @@ FAULTS = TESTS / "exploits" / "cuda_faults"
 EXPLOITS = sorted(path for path in (TESTS / "exploits").glob("cuda_*") if path != FAULTS)
 NEXT = "under_three_microseconds"
 """The honest candidate that is judged after each fault, on the same task."""
+GPU_LIMITS = LIMITS.model_copy(update={"total_s": 120.0})
 FAULT_LIMITS = LIMITS.model_copy(update={"call_s": 3.0})
 
 
@@ -97,7 +98,7 @@ def ledger() -> Iterator[Ledger]:
 @pytest.mark.parametrize(("kind", "candidate"), ALL, ids=lambda v: v if isinstance(v, str) else v.name)
 def test_the_candidate_ends_as_it_must(workshop: Workshop, ledger: Ledger, kind: str, candidate: CandidateFile) -> None:
     contract = workshop.task(*candidate.contract)
-    limits = FAULT_LIMITS if kind == "fault" else LIMITS
+    limits = FAULT_LIMITS if kind == "fault" else GPU_LIMITS
     result = workshop.evaluate(contract, candidate.code, candidate.python, candidate.space, limits)
     ledger.add(kind, candidate, result)
     assert result.status == candidate.facts.get("status", "passed"), result.reason
@@ -148,7 +149,8 @@ KEPT_IN_L2 = """
     window.accessPolicyWindow.hitRatio = 1.f;
     window.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
     window.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
-    cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 24 << 20);
+    static const cudaError_t aside = cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 24 << 20);
+    if (aside) return aside;
     cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &window);
 """
 

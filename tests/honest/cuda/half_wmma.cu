@@ -6,7 +6,7 @@
 using namespace nvcuda;
 static const int N = 1024;
 __global__ void product(const __half* x, const __half* w, __half* y) {
-    __shared__ float tile[4][16][16];
+    __shared__ alignas(128) float tile[4][16][16];
     int warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, row = warp / (N / 16) * 16, column = warp % (N / 16) * 16;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
     wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
