@@ -93,8 +93,10 @@ class Verification(Model):
     """Timed calls whose outputs were compared at random places."""
     worst: Margin | None
     """The comparison that came closest to its limit, or broke it."""
-    oracle: Literal["float64", "reference"]
-    """What outputs were compared with."""
+    oracle: Literal["float64", "sampled", "reference"]
+    """What outputs were compared with. sampled: part of each batch with float64, all of it with the reference itself."""
+    oracle_share: float = 1.0
+    """Fraction of the elements that were compared with float64."""
     deterministic: bool | None = None
     """Whether two calls on the same inputs gave the same bits."""
     findings: tuple[str, ...] = ()

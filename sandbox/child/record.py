@@ -12,6 +12,8 @@ class Record:
     sampled_calls: int = 0
     worst: dict[str, Any] | None = None
     oracle: str = "float64"
+    oracle_share: float = 1.0
+    """Of the outputs' elements, how many a float64 oracle covers in each trial."""
     deterministic: bool | None = None
     findings: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
@@ -19,7 +21,7 @@ class Record:
     """(case, output) → greatest slack met, for the check of timed calls."""
 
     def as_dict(self) -> dict[str, Any]:
-        keys = ("trials", "sampled_calls", "worst", "oracle", "deterministic", "findings", "notes")
+        keys = ("trials", "sampled_calls", "worst", "oracle", "oracle_share", "deterministic", "findings", "notes")
         return {k: getattr(self, k) for k in keys}
 
     def note(self, text: str) -> None:

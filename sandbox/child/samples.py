@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hiera_mcp.sandbox.child.compare import alike
+
 SAMPLE = 1024
 """Elements per output."""
 ALLOWANCE = 2.0
@@ -52,6 +54,7 @@ def _wrong(value: Any, truth: Any, place: Any, slack: float, tolerance: dict[str
         return int((value != want).sum())
     if not truth.numel():
         return 0
-    rms = float(truth.double().pow(2).mean().sqrt())
+    rms = float(truth.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).pow(2).mean().sqrt())
     limit = ALLOWANCE * slack * (tolerance["atol"] * rms + tolerance["rtol"] * want.double().abs()).clamp(min=1e-300)
-    return int((~((value.double() - want.double()).abs() <= limit)).sum())
+    near = ((value.double() - want.double()).abs() <= limit) & want.isfinite()
+    return int((~(near | alike(value, want))).sum())

@@ -5,16 +5,17 @@ one (degenerate.py). Where that does not come about, nothing can be judged.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hiera_mcp.sandbox.child.compare import Expected, expect, finite, same_bits
+from hiera_mcp.sandbox.child.compare import Expected, agree, expect, finite, same_bits, with_sample
 from hiera_mcp.sandbox.child.degenerate import ALONG, CONSTANT, ECHO, OTHER_INPUTS, ZEROS, Told
 from hiera_mcp.sandbox.child.draws import OWN, perturb, redraw
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable
+from hiera_mcp.sandbox.child.sampled_oracle import Rows, SampledOracle
 
 DRAWN = "drawn"
 PARAMETERS: dict[str, Callable[[str, Any, bool], Any]] = {
@@ -86,6 +87,7 @@ class Trials:
         self._start = time.perf_counter()
         self._earlier: tuple[tuple[int, str, str], list[Any]] | None = None
         self._oracle_works = with_oracle
+        self._sampling: SampledOracle | None = None
         self.count = 0
         """Trials so far."""
         self._has_floats = any(t["dtype"].startswith(("float", "bfloat")) for t in self._contract["cases"][0]["inputs"])
@@ -199,7 +201,7 @@ class Trials:
         return f"{c['outputs'][output]['name']} of case {c['name']}"
 
     def _expected(self, case: int, inputs: list[Any]) -> list[Expected] | None:
-        """What each output should be; None when the reference or its oracle is not finite."""
+        """What each output should be; None when the reference overflows, or is not finite and nothing confirms it."""
         own = [x.clone() for x in inputs]
         reference = self._reference.outputs(case, own)
         self._fits(case, reference)
@@ -207,13 +209,26 @@ class Trials:
             self.reference_mutates = True
             self._record.note("the reference changes its inputs; it is given copies")
         oracle = self._oracle(case, inputs) or [None] * len(reference)
-        if not all(finite(t) for t in (*reference, *oracle) if t is not None and t.is_floating_point()):
+        if not all(self._usable(r, o) for r, o in zip(reference, oracle, strict=True)):
             return None
         tolerance = self._contract["tolerance"]
         expected = [expect(r.contiguous(), o, tolerance) for r, o in zip(reference, oracle, strict=True)]
+        rows = self._sampled(case, inputs, reference)
+        if rows is not None:
+            pairs = zip(expected, rows.oracle, strict=True)
+            expected = [with_sample(e, rows.start, rows.stop, o, tolerance) for e, o in pairs]
         for i, e in enumerate(expected):
             self._record.slack[case, i] = max(e.slack, self._record.slack.get((case, i), 1.0))
         return expected
+
+    def _usable(self, reference: Any, oracle: Any | None) -> bool:
+        """Whether an output can be judged by: finite, or with infinities and NaN that the oracle has as well. A comparison
+        of the user's own knows no such places."""
+        if not reference.is_floating_point():
+            return True
+        if oracle is None or self._contract["tolerance"].get("comparison"):
+            return finite(reference) and (oracle is None or finite(oracle))
+        return agree(reference, oracle)
 
     def _fits(self, case: int, outputs: Sequence[Any]) -> None:
         specs = self._contract["cases"][case]["outputs"]
@@ -226,23 +241,58 @@ class Trials:
         if not self._oracle_works:
             return None
         try:
-            if not oracle_fits(self._contract, self._reference.device):
+            share = oracle_share(self._contract, self._reference.device)
+            if share < 1:
+                self._sampling = SampledOracle(self._reference, share) if share > 0 else None
                 raise MemoryError("too large for the free memory")
             return self._reference.oracle_outputs(case, [x.clone() for x in inputs])
         except (RuntimeError, TypeError, NotImplementedError, MemoryError) as e:
-            self._oracle_works = False
-            self._record.oracle = "reference"
-            self._record.note(f"no float64 oracle, outputs are compared with the reference itself: {str(e)[:200]}")
+            self._without_oracle(str(e))
             return None
 
+    def _sampled(self, case: int, inputs: list[Any], reference: Sequence[Any]) -> Rows | None:
+        """An oracle on part of the batch, where one on all of it does not fit."""
+        if self._sampling is None:
+            return None
+        try:
+            rows = self._sampling.rows(case, inputs, [r.contiguous() for r in reference])
+        except (RuntimeError, TypeError, NotImplementedError, MemoryError) as e:
+            self._sampling = None
+            self._without_oracle(str(e))
+            return None
+        if rows is None:
+            self._sampling = None
+            self._without_oracle("too large for the free memory, and samples of a batch do not stand for themselves")
+            return None
+        if not all(finite(o) for o in rows.oracle if o.is_floating_point()):
+            return None
+        batch = reference[0].shape[0]
+        self._record.oracle, self._record.oracle_share = "sampled", (rows.stop - rows.start) / batch
+        self._record.note(
+            f"the float64 oracle does not fit into memory: it was run on {rows.stop - rows.start} random samples of {batch} in a "
+            "row in each trial, the others are compared with the reference itself"
+        )
+        return rows
 
-def oracle_fits(contract: dict[str, Any], device: str) -> bool:
-    """Whether inputs, parameters and outputs in float64, four times over, stay below half of the free memory."""
+    def _without_oracle(self, why: str) -> None:
+        self._oracle_works = False
+        self._record.oracle, self._record.oracle_share = "reference", 0.0
+        if self._sampling is None:
+            self._record.note(f"no float64 oracle, outputs are compared with the reference itself: {why[:200]}")
+
+
+def oracle_share(contract: dict[str, Any], device: str) -> float:
+    """How much of a batch can be held in float64: inputs, parameters and outputs, four times over, in half of the free
+    memory. 1 and more: all of it; 0 and less: not even the parameters."""
     from hiera_mcp.sandbox.child.buffers import spec_bytes
     from hiera_mcp.sandbox.child.machine import free_memory
 
-    tensors = [*contract["parameters"], *(t for c in contract["cases"] for k in ("inputs", "outputs") for t in c[k])]
-    return 4 * sum(spec_bytes({**t, "dtype": "float64"}) for t in tensors) < free_memory(device) / 2
+    def nbytes(tensors: Iterable[dict[str, Any]]) -> int:
+        return sum(spec_bytes({**t, "dtype": "float64"}) for t in tensors)
+
+    batches = nbytes(t for c in contract["cases"] for k in ("inputs", "outputs") for t in c[k])
+    room = free_memory(device) / 8 - nbytes(contract["parameters"])
+    return room / max(1, batches)
 
 
 _REMEDY = {
