@@ -8,11 +8,9 @@ from pydantic import Field, JsonValue
 from hiera_mcp.deps import Deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.evaluation import Evaluation, NotRun, Status
-from hiera_mcp.model.plan import Strategy
 from hiera_mcp.model.profile import ParentDiff, Profile, Profiled
-from hiera_mcp.model.run import Candidate, Job, JobState
+from hiera_mcp.model.run import Job, JobState
 from hiera_mcp.model.work import ProfileRequest
-from hiera_mcp.planning.changes import compare
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import Store
 from hiera_mcp.tools.base import (
@@ -27,6 +25,7 @@ from hiera_mcp.tools.base import (
     finish,
     unfinished,
 )
+from hiera_mcp.tools.predicted import diff_of, strategy_of
 from hiera_mcp.tools.profile_view import ProfileView, profile_view
 from hiera_mcp.tools.run_state import load_run
 from hiera_mcp.tools.sanitized import SanitizerView
@@ -122,18 +121,14 @@ def _keep(store: Store, candidate_id: str, found: Profiled) -> Profile:
 
 def _diff(store: Store, candidate_id: str, profile: Profile) -> ParentDiff | None:
     candidate = store.candidate(candidate_id)
-    parent = store.profile(candidate.parent_id) if candidate.parent_id else None
-    if candidate.parent_id is None or parent is None:
+    state = load_run(store, candidate.run_id)
+    judged = {o.candidate_id: o for o in state.judged}
+    parent = judged.get(candidate.parent_id or "")
+    if parent is None:
         return None
-    strategy = _strategy(store, candidate)
-    metric, change = (strategy.predicted_metric, strategy.predicted_change) if strategy else ("", "")
-    return compare(candidate.parent_id, parent, profile, metric, change)
-
-
-def _strategy(store: Store, candidate: Candidate) -> Strategy | None:
-    """What was planned in the candidate's round, as it was decided last."""
-    made = (d.decision.strategy for d in store.decisions(candidate.run_id) if d.round == candidate.round)
-    return next((s for s in reversed(list(made)) if s is not None), None)
+    strategy = strategy_of(state.decisions, candidate.round)
+    old = store.profile(parent.candidate_id)
+    return diff_of(strategy, state.contract, judged[candidate_id], parent, profile, old)
 
 
 TOOL = Tool(hiera_candidate_profile, "Profile a candidate", ENSURES)

@@ -15,6 +15,7 @@ from hiera_mcp.model.profile import (
     SourceLine,
 )
 from hiera_mcp.model.space import Direction
+from hiera_mcp.planning.predictions import told
 
 MOST_LAUNCHES, MOST_LINES, MOST_HINTS, MOST_CHANGES, MOST_KERNELS = 3, 5, 3, 8, 4
 MOST_STALLS, MOST_SIGNS = 3, 2
@@ -153,9 +154,7 @@ def _cut(message: str) -> str:
 
 def _changes(diff: ParentDiff) -> Iterator[str]:
     if (said := diff.prediction) is not None:
-        moved = "unknown" if said.moved is None else "it moved" if said.moved else "it did not move"
-        values = f"{rounded(said.before)} → {rounded(said.after)}" if said.reason == "" else said.reason
-        yield f"predicted: {said.metric} {said.expected}; {moved}: {values}"
+        yield f"predicted: {told(said)}"
     yield from (_change(change) for change in diff.changes[:MOST_CHANGES])
     if len(diff.changes) > MOST_CHANGES:
         yield f"and {len(diff.changes) - MOST_CHANGES} more; {diff.unchanged} did not move"

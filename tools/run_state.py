@@ -1,12 +1,12 @@
 """A run as the store has it, read in one go, and its view."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.evaluation import Comparison, Evaluation, NotRun
 from hiera_mcp.model.plan import DecisionKind
-from hiera_mcp.model.profile import Profile
+from hiera_mcp.model.profile import Prediction, Profile
 from hiera_mcp.model.run import Candidate, Job, Run
 from hiera_mcp.model.sanitizer import Sanitized
 from hiera_mcp.planning.evidence import Outcome as Judged
@@ -16,6 +16,7 @@ from hiera_mcp.planning.next_step import goal_speedup, next_step
 from hiera_mcp.planning.parents import best_of, compare, select_parents
 from hiera_mcp.store import RecordedDecision, Store
 from hiera_mcp.tools.candidate_rows import Outcome, rows, shortened
+from hiera_mcp.tools.predicted import texts
 from hiera_mcp.tools.views import CandidateRow, DecisionRow
 
 NOT_EVALUATED = "not_evaluated"
@@ -41,6 +42,8 @@ class RunState:
     """What compute-sanitizer said of those that it looked at."""
     best_profile: Profile | None = None
     """Profile of the best candidate."""
+    predictions: Mapping[str, Prediction] = field(default_factory=dict[str, Prediction])
+    """Candidate id → what its profile says of the prediction of its strategy."""
 
     @property
     def judged(self) -> tuple[Judged, ...]:
@@ -125,7 +128,9 @@ class RunState:
 
     @property
     def decision_rows(self) -> tuple[DecisionRow, ...]:
-        return tuple(_decision_row(d) for d in self.decisions)
+        parents = {c.id: c.parent_id for c in self.candidates}
+        said = texts(self.decisions, self.judged, parents, self.predictions)
+        return tuple(_decision_row(d, said.get(d.id, "")) for d in self.decisions)
 
     def _versus_parents(self) -> dict[str, Comparison]:
         timings = {i: o.timing for i, o in self.outcomes.items() if isinstance(o, Evaluation) and o.timing}
@@ -152,6 +157,7 @@ def load_run(store: Store, run_id: str) -> RunState:
         decisions=store.decisions(run_id),
         open_jobs=store.jobs(run_id, open_only=True),
         failures=_failures(store, run_id),
+        predictions=store.predictions(run_id),
         checked=store.sanitized(run_id),
     )
     return replace(state, best_profile=store.profile(state.best_id)) if state.best_id else state
@@ -163,7 +169,7 @@ def _failures(store: Store, run_id: str) -> dict[str, str]:
     return {str(d["candidate_id"]): str(d["reason"]) for d in data}
 
 
-def _decision_row(recorded: RecordedDecision) -> DecisionRow:
+def _decision_row(recorded: RecordedDecision, prediction: str) -> DecisionRow:
     d = recorded.decision
     return DecisionRow(
         decision_id=recorded.id,
@@ -173,4 +179,5 @@ def _decision_row(recorded: RecordedDecision) -> DecisionRow:
         decided_by=d.decided_by,
         reason=shortened(d.reason),
         recommended=d.recommended,
+        prediction=prediction,
     )

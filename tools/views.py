@@ -124,6 +124,8 @@ class DecisionRow(Model):
     decided_by: Literal["agent", "server"]
     reason: str
     recommended: str
+    prediction: str = ""
+    """Of a strategy: what became of it."""
 
 
 class OpenJob(Model):

@@ -92,7 +92,8 @@ def decision_lines(decision: DecisionRow) -> list[str]:
     told = f"decided by the {decision.decided_by}"
     other = decision.recommended not in ("", decision.choice) and decision.kind != "strategy"
     against = f"; recommended was {decision.recommended}" if other else ""
-    return [f"{head}  ({told}{against})", *wrapped(decision.reason, "    ")]
+    said = wrapped(f"predicted: {decision.prediction}", "    ") if decision.prediction else []
+    return [f"{head}  ({told}{against})", *wrapped(decision.reason, "    "), *said]
 
 
 def candidate_lines(rows: Sequence[CandidateRow]) -> list[str]:

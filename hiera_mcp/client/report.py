@@ -82,6 +82,7 @@ class DecisionRow(View):
     decided_by: str
     reason: str
     recommended: str = ""
+    prediction: str = ""
 
 
 class RunView(View):

@@ -147,6 +147,10 @@ class Change(Model):
     """Null when the direction of good is not clear by itself."""
 
 
+PredictionVerdict = Literal["held", "partly", "refuted", "unknown"]
+"""held: it moved as said; partly: so, but by less; refuted: it did not move, or the other way."""
+
+
 class Prediction(Model):
     """What the strategy said would move, and what it did."""
 
@@ -157,6 +161,7 @@ class Prediction(Model):
     after: float | None
     moved: bool | None
     """Whether it moved beyond noise, either way; null when it is not known."""
+    verdict: PredictionVerdict = "unknown"
     reason: str = ""
 
 

@@ -1,9 +1,12 @@
 """What moved from a parent to its child: profiles compared, noise left out. Pure."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from hiera_mcp.model.knowledge import SignalValue
 from hiera_mcp.model.profile import Change, Metric, ParentDiff, Prediction, Profile
+from hiera_mcp.planning.predictions import judged, unknown
 from hiera_mcp.planning.signals import COUNTERS
 
 NOISE: Mapping[str, float] = MappingProxyType({"static": 0.0, "derived": 0.02, "counter": 0.05})
@@ -30,12 +33,20 @@ FIRST = ("time", "floor_ratio")
 """What a reader wants to see before all else."""
 
 
-def compare(parent_id: str, parent: Profile, child: Profile, metric: str = "", expected: str = "") -> ParentDiff:
+def compare(
+    parent_id: str,
+    parent: Profile,
+    child: Profile,
+    metric: str = "",
+    expected: str = "",
+    read: tuple[SignalValue, SignalValue] = (None, None),
+) -> ParentDiff:
     """The metrics that moved beyond noise, greatest change first, and what became of a prediction.
 
     Args:
         metric: name of the metric that the strategy said would move; empty for none.
         expected: how, in the strategy's words.
+        read: the signal of that name for parent and child, where it is none of the profiles' metrics.
     """
     before, after = _known(parent), _known(child)
     both = [name for name in before if name in after]
@@ -46,7 +57,7 @@ def compare(parent_id: str, parent: Profile, child: Profile, metric: str = "", e
         bottleneck_before=parent.bottleneck,
         changes=tuple(_change(before[name], after[name]) for name in moved),
         unchanged=len(both) - len(moved),
-        prediction=_prediction(metric, expected, before, after) if metric else None,
+        prediction=_prediction(metric, expected, before, after, read) if metric else None,
     )
 
 
@@ -73,10 +84,23 @@ def _change(before: Metric, after: Metric) -> Change:
     return Change(metric=before.name, before=old, after=new, unit=before.unit, better=better)
 
 
-def _prediction(name: str, expected: str, before: Mapping[str, Metric], after: Mapping[str, Metric]) -> Prediction:
+def _prediction(
+    name: str,
+    expected: str,
+    before: Mapping[str, Metric],
+    after: Mapping[str, Metric],
+    read: tuple[SignalValue, SignalValue],
+) -> Prediction:
     found = next((n for n in (name, f"ncu_{name}", COUNTERS.get(name, "")) if n in before and n in after), None)
-    if found is None:
-        reason = f"not both profiles know {name}"
-        return Prediction(metric=name, expected=expected, before=None, after=None, moved=None, reason=reason)
-    old, new = before[found], after[found]
-    return Prediction(metric=name, expected=expected, before=old.value, after=new.value, moved=_moved(old, new))
+    if found is not None:
+        old, new = before[found], after[found]
+        return judged(name, expected, old.value, new.value, _moved(old, new))
+    one, other = read
+    if not isinstance(one, int | float) or not isinstance(other, int | float):
+        return unknown(name, expected, f"not both profiles know {name}")
+    return judged(name, expected, float(one), float(other), _differ(one, other))
+
+
+def _differ(old: float, new: float) -> bool:
+    """Of what is counted in the binary, or follows from such counts."""
+    return not math.isclose(old, new, rel_tol=NOISE["derived"])

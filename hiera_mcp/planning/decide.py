@@ -17,7 +17,7 @@ from hiera_mcp.planning.gates import reasons_required
 from hiera_mcp.planning.legality import decided_space, validate_strategy
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.space import score_spaces
-from hiera_mcp.planning.strategy import score_entries, template
+from hiera_mcp.planning.strategy import score_entries, standing, template
 
 RECOMMENDED = "recommended"
 """The choice that stands for the server's own recommendation."""
@@ -237,6 +237,7 @@ def _without_knowledge(evidence: Evidence) -> Strategy:
             f"Change one thing{' that belongs to this direction' if direction else ''}, and keep everything else.",
             "Measure, and keep the change only when the comparison with the parent says faster.",
         ),
+        constraints=standing(evidence),
         predicted_metric="time",
         predicted_change="falls",
     )

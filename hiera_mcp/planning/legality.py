@@ -5,8 +5,10 @@ from collections.abc import Iterable
 
 from hiera_mcp.errors import GateError, RequestError
 from hiera_mcp.model.plan import Strategy
-from hiera_mcp.model.space import Space, Target, architecture, is_cpu
+from hiera_mcp.model.space import Space, Target, architecture
 from hiera_mcp.planning.evidence import Evidence
+from hiera_mcp.planning.limits import too_large
+from hiera_mcp.planning.predictions import FORMS, GOOD, expectation
 
 SM_90 = r"sm_(9\d|1\d\d)[af]?"
 
@@ -28,9 +30,12 @@ PYTORCH_WORDS = re.compile(r"\b(torch\.\w+|model_new\.py)", re.IGNORECASE)
 
 
 def validate_strategy(strategy: Strategy, evidence: Evidence) -> None:
-    """Raises RequestError (outside the decision) or GateError (not legal on the target)."""
+    """Raises RequestError (outside the decision, or no prediction that can be checked) or GateError (not legal)."""
     _inside_decisions(strategy, evidence)
-    problem = illegal_words(_text(strategy), strategy.space, evidence.target) or _too_large(strategy, evidence)
+    _unpredictable(strategy, evidence)
+    problem = illegal_words(_text(strategy), strategy.space, evidence.target) or too_large(
+        strategy.parameters, evidence
+    )
     if problem is not None:
         raise GateError(problem, todo="Change the step or the number; name what is to be avoided under `constraints`.")
 
@@ -66,15 +71,16 @@ def _inside_decisions(strategy: Strategy, evidence: Evidence) -> None:
         raise RequestError(f"The strategy is for {strategy.direction}, the run decided otherwise.", valid=valid)
 
 
-def _too_large(strategy: Strategy, evidence: Evidence) -> str | None:
-    if is_cpu(evidence.target):
-        return None
-    shared = evidence.gpu.shared_bytes_per_block if evidence.gpu else None
-    for name, limit in (("threads_per_block", 1024), ("registers_per_thread", 255), ("shared_bytes", shared)):
-        value = strategy.parameters.get(name)
-        if limit is not None and isinstance(value, int | float) and value > limit:
-            return f"strategy_target: {name} = {value} is above the limit of {evidence.target}, {limit}."
-    return None
+def _unpredictable(strategy: Strategy, evidence: Evidence) -> None:
+    """Refuse a prediction that nothing could ever confirm or refute."""
+    metric, change = strategy.predicted_metric, strategy.predicted_change
+    measured = [m.name for m in evidence.profile.metrics] if evidence.profile else []
+    if not metric or (metric in GOOD and not change):
+        return
+    if metric not in GOOD and not {metric, f"ncu_{metric}"} & set(measured):
+        raise RequestError(f"predicted_metric: nothing measures {metric!r} here.", valid=[*GOOD, *measured])
+    if expectation(change, metric) is None:
+        raise RequestError(f"predicted_change: {change!r} does not begin with a change.", todo=f"Say {FORMS}.")
 
 
 def _text(strategy: Strategy) -> str:

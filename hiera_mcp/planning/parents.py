@@ -37,7 +37,7 @@ def compare(this: Timing, other: Timing) -> Comparison:
     """
     ratio = speedup_ratio(this.speedup, other.speedup)
     return Comparison(
-        verdict=_verdict(ratio),
+        verdict=verdict_of(ratio),
         ratio=ratio,
         basis="ratio of the speed-ups over eager PyTorch, 95 % intervals combined on the log scale, "
         f"{SESSION_ERROR:.0%} added for the difference between two sessions",
@@ -62,7 +62,7 @@ def in_one_session(report: PairReport) -> Comparison | None:
     ratio = Interval(median=math.exp(middle), low=math.exp(middle - down), high=math.exp(middle + up))
     at = f" at {report.ran_at}" if report.ran_at else ""
     return Comparison(
-        verdict=_verdict(ratio),
+        verdict=verdict_of(ratio),
         ratio=ratio,
         basis=f"both in one session, in turns on the same inputs, {report.rounds} rounds{at}; 99 % interval, "
         f"{PLACEMENT_ERROR:.1%} added for where their memory lies",
@@ -73,7 +73,7 @@ def turned(comparison: Comparison) -> Comparison:
     """The same comparison as the other candidate sees it."""
     r = comparison.ratio
     ratio = Interval(median=1 / r.median, low=1 / r.high, high=1 / r.low)
-    return comparison.model_copy(update={"ratio": ratio, "verdict": _verdict(ratio)})
+    return comparison.model_copy(update={"ratio": ratio, "verdict": verdict_of(ratio)})
 
 
 def versus(this: Outcome, other: Outcome) -> Comparison | None:
@@ -150,7 +150,8 @@ def _replaces(this: Outcome, best: Outcome) -> bool:
     return this.timing.speedup.low > best.timing.speedup.low
 
 
-def _verdict(ratio: Interval) -> Literal["faster", "slower", "no_difference"]:
+def verdict_of(ratio: Interval) -> Literal["faster", "slower", "no_difference"]:
+    """What the interval of a ratio of times says."""
     if ratio.low > 1:
         return "faster"
     return "slower" if ratio.high < 1 else "no_difference"

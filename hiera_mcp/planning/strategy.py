@@ -8,11 +8,14 @@ from hiera_mcp.model.plan import OptionScore, Strategy
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.gates import entry_gates
 from hiera_mcp.planning.legality import decided_space
+from hiera_mcp.planning.limits import limits_text
+from hiera_mcp.planning.predictions import GOOD
 from hiera_mcp.planning.rubrics import Rubric, load_rubric
 from hiera_mcp.planning.scoring import Answer, Missing, Scorer, View, apply
 from hiera_mcp.planning.signals import read
 
 EntryView = View[Entry]
+UNCHANGED = "Interface, shapes and results within the contract's tolerance stay as they are."
 
 
 def score_entries(
@@ -30,17 +33,23 @@ def _score_entry(evidence: Evidence, entry: Entry, rubric: Rubric) -> OptionScor
 
 def template(entry: Entry, evidence: Evidence) -> Strategy:
     """An entry as a strategy for the decided space and direction. Parameters hold the range to choose from."""
+    way = GOOD.get(entry.must_move, "")  # an entry of a user may name a signal that no candidate moves
     return Strategy(
         title=entry.title,
         space=decided_space(evidence),
         direction=evidence.direction,
         steps=entry.steps,
-        constraints=entry.constraints,
+        constraints=(*entry.constraints, *standing(evidence)),
         parameters=dict(entry.parameters),
-        predicted_metric=entry.must_move,
-        predicted_change=entry.expected,
+        predicted_metric=entry.must_move if way else "",
+        predicted_change=f"{way}: {entry.expected}" if way else entry.expected,
         knowledge=(entry.id,),
     )
+
+
+def standing(evidence: Evidence) -> tuple[str, ...]:
+    """What holds for every strategy: what must not change, and what the target can hold."""
+    return tuple(filter(None, (UNCHANGED, limits_text(evidence))))
 
 
 def signature_match(view: EntryView) -> Answer:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.evaluation import Evaluation, NotRun
-from hiera_mcp.model.profile import Profile, Profiled
+from hiera_mcp.model.profile import Prediction, Profile, Profiled
 from hiera_mcp.model.run import Candidate
 from hiera_mcp.store.database import Connection, Row, Transaction, new_id, now
 from hiera_mcp.store.runs import open_run
@@ -97,6 +97,13 @@ class Candidates(Connection):
         sql = "SELECT profile FROM profiles WHERE candidate_id = ? ORDER BY rowid DESC LIMIT 1"
         rows = self.rows(sql, [candidate_id])
         return Profile.model_validate_json(rows[0]["profile"]) if rows else None
+
+    def predictions(self, run_id: str) -> dict[str, Prediction]:
+        """Candidate id → what its newest profile says of the prediction of its strategy; only where it says something."""
+        sql = """SELECT p.candidate_id, json_extract(p.profile, '$.diff.prediction') AS prediction FROM profiles p
+            JOIN candidates c ON c.id = p.candidate_id WHERE c.run_id = ? ORDER BY p.rowid"""
+        found = {row["candidate_id"]: row["prediction"] for row in self.rows(sql, [run_id])}
+        return {i: Prediction.model_validate_json(text) for i, text in found.items() if text}
 
     def profile_report(self, candidate_id: str) -> bytes | None:
         """Nsight Compute's report of a candidate's newest profile; None where there is none."""

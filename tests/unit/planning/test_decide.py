@@ -8,6 +8,7 @@ import pytest
 from hiera_mcp.errors import GateError, RequestError
 from hiera_mcp.model.knowledge import Condition, Entry, Match, Reference
 from hiera_mcp.model.plan import Strategy
+from hiera_mcp.model.profile import Metric, Profile
 from hiera_mcp.model.space import Direction, Space
 from hiera_mcp.planning.decide import (
     decide,
@@ -181,6 +182,38 @@ def test_a_strategy_that_is_not_legal_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(GateError, match=says):
         decide_strategy(plan_strategy(decided, []), own(**changes), decided, reason="r")
+
+
+@pytest.mark.parametrize(
+    ("metric", "change", "says"),
+    [
+        ("moon_phase", "-30 %", "nothing measures 'moon_phase'"),
+        ("dram__throughput.avg.pct_of_peak_sustained_elapsed", "rises", "Valid: time"),
+        ("time", "it gets better", "does not begin with a change"),
+    ],
+)
+def test_a_prediction_that_could_never_be_checked_is_refused(
+    metric: str, change: str, says: str, decided: Evidence
+) -> None:
+    strategy = own(predicted_metric=metric, predicted_change=change)
+    with pytest.raises(RequestError, match=says):
+        decide_strategy(plan_strategy(decided, []), strategy, decided, reason="r")
+
+
+def test_a_metric_of_the_best_profile_may_be_predicted(evidence: Callable[..., Evidence]) -> None:
+    metric = Metric(name="ncu_sectors_per_load", value=9.0, unit="", origin="counter")
+    profile = Profile(bottleneck="memory", summary="s", metrics=(metric,))
+    e = evidence(space=Space.CUDA, direction=Direction.MEMORY_TRANSACTIONS, profile=profile)
+    for name in ("ncu_sectors_per_load", "sectors_per_load"):
+        strategy = own(predicted_metric=name, predicted_change="falls to 4")
+        assert decide_strategy(plan_strategy(e, []), strategy, e, reason="r").strategy == strategy
+
+
+def test_every_template_says_what_must_not_change_and_which_way_its_metric_goes(decided: Evidence) -> None:
+    strategy = plan_strategy(decided, [entry()]).recommended_strategy
+    assert "results within the contract's tolerance stay" in " ".join(strategy.constraints)
+    assert "1024 threads a block" in " ".join(strategy.constraints)
+    assert strategy.predicted_change == "rises: rises"
 
 
 def test_a_constraint_may_name_what_it_forbids(decided: Evidence) -> None:
