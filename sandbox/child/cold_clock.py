@@ -1,0 +1,72 @@
+"""The judge's own clock on cold calls on a GPU.
+
+Beside a request, one call is too short for the judge's clock to tell its time. So many calls are queued, each behind a flush
+of its own as when they are timed one by one, in two lengths; what the same flushes take without calls is taken off.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+
+from hiera_mcp.sandbox.child.measure import CASE, Course, Samples
+from hiera_mcp.sandbox.child.reference import Reference
+from hiera_mcp.sandbox.child.timing import median
+from hiera_mcp.sandbox.child.workbench import Workbench
+
+PAIRS = 5
+FEW, MOST = (4, 8), 200
+"""Calls in the shorter batch, a random number of them; and at most so many more in the longer one."""
+LENGTH_S = 0.02
+"""Aimed length of what the longer batch has more, without the flushes."""
+LONG_S = 5e-3
+"""From this length on the judge's clock can tell one call by itself."""
+RELATIVE, ABSOLUTE_S = 0.15, 3e-6
+"""Allowed for a claim: calls behind each other overlap a little, and wait for the host where they launch much."""
+
+
+def cold_call(reference: Reference, bench: Workbench, course: Course, samples: Samples, least_s: float) -> float:
+    """Seconds of one cold call by the judge's clock, the delivery of a ModelNew's results taken off.
+
+    Args:
+        least_s: what a call takes at least, by the judge's clock: a false claim must not make the batches endless.
+
+    Raises:
+        WrongOutput: the outputs of the last calls are wrong.
+        CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+    """
+    call_s = max(median(samples.candidate), least_s, 1e-7)
+    if call_s >= LONG_S:
+        return max(min(samples.outside) - median(samples.empty) - samples.delivery, 0.0)
+    inputs = reference.draw_inputs(CASE)
+    for s in range(bench.sets):
+        bench.put(CASE, s, inputs)
+    more = max(2, min(MOST, math.ceil(LENGTH_S / call_s)))
+    seconds = [_pair(bench, random.randint(*FEW), more) for _ in range(PAIRS)]
+    expected, _ = course.reference_call(inputs, flush=False)
+    for s in range(bench.sets):
+        course.check_outputs(s, expected, inputs)
+    return max(median(seconds) - samples.delivery, 0.0)
+
+
+def doubt(claims: Sequence[float], outside: float) -> str:
+    """What is not credible about the claims for single cold calls, with the numbers; empty where nothing is.
+
+    Args:
+        claims: in seconds, as the runner's events read.
+        outside: what `cold_call` gave.
+    """
+    claimed = median(claims)
+    if claimed >= outside * (1 - RELATIVE) - ABSOLUTE_S:
+        return ""
+    return (
+        f"the runner claims {claimed * 1e6:.4g} us for one cold call, the judge's clock outside says {outside * 1e6:.4g} us "
+        "for each of many such calls"
+    )
+
+
+def _pair(bench: Workbench, few: int, more: int) -> float:
+    """Seconds per additional call, without its flush."""
+    short, long = ([n % bench.sets for n in range(count)] for count in (few, few + more))
+    calls = bench.cold_batch(CASE, long, True) - bench.cold_batch(CASE, short, True)
+    flushes = bench.cold_batch(CASE, long, False) - bench.cold_batch(CASE, short, False)
+    return (calls - flushes) / more

@@ -1,0 +1,67 @@
+"""The judge's own clock on cold calls: batches that a runner answers in known times. Pure but for the runner's part."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from hiera_mcp.sandbox.child.cold_clock import cold_call, doubt
+from hiera_mcp.sandbox.child.measure import Samples
+
+
+class Bench:
+    """Answers as a runner whose requests take 100 us, flushes 40 us and calls `call_s`."""
+
+    sets = 2
+
+    def __init__(self, call_s: float) -> None:
+        self._call_s = call_s
+        self.batches = 0
+
+    def put(self, case: int, s: int, inputs: list[Any]) -> None:
+        pass
+
+    def cold_batch(self, case: int, sets: list[int], calls: bool) -> float:
+        self.batches += 1
+        return 100e-6 + len(sets) * (40e-6 + (self._call_s if calls else 0.0))
+
+
+class Course:
+    def reference_call(self, inputs: list[Any], flush: bool) -> tuple[list[Any], float]:
+        return inputs, 0.0
+
+    def check_outputs(self, s: int, expected: list[Any], inputs: list[Any]) -> None:
+        pass
+
+
+class Reference:
+    def draw_inputs(self, case: int) -> list[Any]:
+        return [torch.ones(1)]
+
+
+def outside(call_s: float, claimed: float) -> tuple[float, int]:
+    bench: Any = Bench(call_s)
+    course: Any = Course()
+    reference: Any = Reference()
+    samples = Samples(candidate=[claimed] * 9, outside=[call_s + 150e-6] * 9, empty=[150e-6] * 9)
+    return cold_call(reference, bench, course, samples, call_s / 2), bench.batches
+
+
+@pytest.mark.parametrize("call_s", [2e-6, 35e-6, 1e-3])
+def test_requests_and_flushes_cancel_out(call_s: float) -> None:
+    assert outside(call_s, call_s)[0] == pytest.approx(call_s)
+
+
+def test_a_long_call_is_told_without_batches() -> None:
+    seconds, batches = outside(0.5, 0.5)
+    assert seconds == pytest.approx(0.5) and not batches
+
+
+def test_a_claim_may_be_a_little_below_and_as_far_above_as_it_likes() -> None:
+    assert doubt([33e-6, 34e-6, 35e-6], 36e-6) == ""
+    assert doubt([90e-6] * 3, 36e-6) == ""
+    assert doubt([1e-6] * 3, 3.5e-6) == ""
+
+
+def test_a_claim_that_leaves_out_a_third_is_doubted_and_both_numbers_are_told() -> None:
+    assert "claims 21 us for one cold call, the judge's clock outside says 35 us" in doubt([21e-6] * 9, 35e-6)
