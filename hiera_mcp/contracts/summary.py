@@ -162,7 +162,8 @@ def tolerance_text(t: Tolerance) -> str:
     given = ", figures given by the user" if t.source == "given" else ""
     return (
         f"each element within {t.atol:g}·rms(oracle) + {t.rtol:g}·|oracle| of the reference in float64, never held to "
-        f"less than {t.reference_factor:g} times the reference's own error; integers and booleans equal{given}; {tf32}"
+        f"less than {t.reference_factor:g} times the reference's own error; a row or channel much smaller than the whole "
+        f"counts by its own rms; integers, booleans and infinities equal{given}; {tf32}"
     )
 
 

@@ -13,8 +13,8 @@ _ACCESS = re.compile(r"(?:Invalid|Uninitialized) __(global|shared|local)__ ")
 _RACE = re.compile(r"(Error|Warning): Race reported between (\w+) access at (.*)")
 _OTHER = re.compile(r"and (\w+) access at (.*)")
 _HAZARDS = re.compile(r"\[([\d,]+) hazards?\]")
-_OURS = re.compile(r" in case\d+\.so\b")
-"""A host frame in the candidate's library."""
+_OURS = re.compile(r"\bcase\d+\.so\b")
+"""Part of a host frame in the candidate's library; some versions put it on a line of its own."""
 _AT_HOST = re.compile(r"Leaked |Program hit |Host API |Malloc/Free error")
 LONGEST = 300
 """Characters of a text."""
@@ -67,14 +67,14 @@ class Reader:
             kind = next((f", {k}" for k in ("out of bounds", "misaligned") if f"is {k}" in facts), "")
             space = cast("AddressSpace", access[1] if access else "")
             return self._finding(report.headline + kind, report.places, "error", space, detail=facts)
-        if any(_OURS.search(frame) for frame in report.host_frames):
-            return self._at_host(report)
-        return None
+        ours = next((line for line in report.body if _OURS.search(line)), None)
+        return None if ours is None else self._at_host(report, ours)
 
-    def _at_host(self, report: Report) -> Finding:
-        frame = next(frame for frame in report.host_frames if _OURS.search(frame))
+    def _at_host(self, report: Report, frame: str) -> Finding:
         what = re.sub(r" at 0x[0-9a-f]+", "", report.headline)
-        return self._finding(what, (), "warning", "host", detail=f"called by {frame}")
+        return self._finding(
+            what, (), "warning", "host", detail=f"called by {frame.removeprefix('Host Frame:').strip()}"
+        )
 
     def _finding(
         self,

@@ -49,11 +49,6 @@ class Report:
         return tuple(p for text in texts if text and (p := parse_place(text)) is not None)
 
     @property
-    def host_frames(self) -> tuple[str, ...]:
-        """Who called on the host, the innermost first."""
-        return tuple(text for line in self.body if (text := self._after(line, "Host Frame:")))
-
-    @property
     def facts(self) -> str:
         """The thread, the address and what lies there, as one line."""
         told = (line for line in self.body if line.startswith(("by thread", "Address", "and is")))

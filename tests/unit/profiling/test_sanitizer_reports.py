@@ -153,6 +153,17 @@ def host_record(head: str, *frames: str) -> tuple[str, ...]:
     return (head, "    Saved host backtrace up to driver entry point at error", *called, "")
 
 
+def test_a_library_that_stands_on_a_line_of_its_own_is_seen() -> None:
+    (found,) = read(
+        "memcheck",
+        "Leaked 64 bytes at 0x7879c0800000",
+        "    Saved host backtrace up to driver entry point at allocation time",
+        "        Host Frame:hiera_run [0x2ea4a1]",
+        "                   in /box/case0.so",
+    )
+    assert (found.what, found.severity) == ("Leaked 64 bytes", "warning")
+
+
 @pytest.mark.parametrize(
     "head",
     [
