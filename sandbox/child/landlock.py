@@ -1,11 +1,16 @@
 """Landlock by plain system calls (Documentation/userspace-api/landlock.rst): files, TCP, abstract sockets, signals."""
 
+from __future__ import annotations
+
 import ctypes
 import errno
 import os
 import stat
 import struct
-from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 """The same numbers on x86-64 and aarch64."""

@@ -1,9 +1,14 @@
 """The processes below a process, and killing them all."""
 
+from __future__ import annotations
+
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 _PAUSE_S = 0.001
 

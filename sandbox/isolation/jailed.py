@@ -4,7 +4,7 @@ Nothing can be shown under another path there. So /box becomes the work folder, 
 in a private folder; both are replaced in the command line and the environment.
 """
 
-import json
+import marshal
 import os
 import sys
 import tempfile
@@ -110,7 +110,7 @@ def jail_command(placed: Placed, jail: Jail) -> Command:
     program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.jail")
     environment = {"PYTHONPATH": str(Path(hiera_mcp.__file__).parent.parent)}
     return Command(
-        argv=(*program, json.dumps(config), *spec.argv),
+        argv=(*program, marshal.dumps(config).hex(), *spec.argv),
         env=environment,
         fds=(*spec.fds, status_write),
         status_fd=status_fd,
