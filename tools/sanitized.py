@@ -1,7 +1,7 @@
 """What compute-sanitizer said of candidates, as an agent reads it. Pure."""
 
 from hiera_mcp.model.base import Model
-from hiera_mcp.model.sanitizer import Finding, Sanitized, place_of
+from hiera_mcp.model.sanitizer import MEMORY_ERROR, Finding, Sanitized, place_of
 
 MOST_FINDINGS = 8
 LINE_CHARACTERS = 100
@@ -22,9 +22,8 @@ def with_check(reason: str, found: Sanitized | None) -> str:
     if found is None:
         return reason
     if found.breaks_memory:
-        return (
-            f"MEMORY ERROR, so it cannot be the best: {found.summary}. Correct it and submit it again. Before: {reason}"
-        )
+        todo = "Correct it and submit it again"
+        return f"{MEMORY_ERROR}, so it cannot be the best: {found.summary}. {todo}. Before: {reason}"
     return f"{reason}; compute-sanitizer: {found.summary}"
 
 

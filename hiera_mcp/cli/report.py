@@ -6,6 +6,7 @@ from pathlib import Path
 from hiera_mcp.cli.output import ProgressLine, duration, ratio, table, wrapped
 from hiera_mcp.client.events import ContractBuilt, Decided, Evaluated, Event, Progress, RunStarted
 from hiera_mcp.client.report import CandidateRow, ContractView, DecisionRow, RunReport, RunView
+from hiera_mcp.model.sanitizer import MEMORY_ERROR
 from hiera_mcp.settings import from_environment
 
 HOPELESS = 1e6
@@ -97,10 +98,10 @@ def decision_lines(decision: DecisionRow) -> list[str]:
 
 
 def candidate_lines(rows: Sequence[CandidateRow]) -> list[str]:
-    """The table; below it why each candidate that did not pass failed."""
+    """The table; below it why each candidate failed that did not pass, or that touched memory it must not."""
     lines = table(HEAD, [_cells(row) for row in rows])
     for row in rows:
-        if row.status != "passed":
+        if row.status != "passed" or row.reason.startswith(MEMORY_ERROR):
             lines += wrapped(f"{row.name}: {row.reason}", "  ")
     return lines
 

@@ -18,6 +18,9 @@ SanitizerStatus = Literal[
 """How one tool ended. missing: no compute-sanitizer here; unsupported: it does not reach the device, as in some containers;
 mismatch: it and the driver do not fit; skipped: another tool's result made it pointless."""
 
+MEMORY_ERROR = "MEMORY ERROR"
+"""With this begins the reason of a candidate that passed and cannot be the best for what memcheck saw."""
+
 AddressSpace = Literal["global", "shared", "local", "host", ""]
 """Where the access went; empty where that is no matter of an access."""
 

@@ -93,3 +93,13 @@ def test_a_recorded_run_is_shown_round_by_round() -> None:
 
 def test_no_best_is_said() -> None:
     assert best_lines(None) == ["No candidate passed."]
+
+
+def test_a_candidate_that_passed_and_touched_foreign_memory_is_told_with_its_reason() -> None:
+    lines = candidate_lines(
+        (row("good", "passed"), row("wild", "passed", reason="MEMORY ERROR, so it cannot be the best"))
+    )
+    assert [line.strip() for line in lines if "MEMORY ERROR" in line] == [
+        "wild: MEMORY ERROR, so it cannot be the best"
+    ]
+    assert not any("good:" in line for line in lines)
