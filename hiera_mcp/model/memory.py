@@ -36,6 +36,9 @@ class RoundRecord(Model):
     """`cpu`, or the GPU's name."""
     space: Space
     direction: Direction | None = None
+    room: float | None = Field(default=None, ge=0)
+    """Natural logarithm of what the round started from (time per call) over the task's floor: the most that could be gained.
+    Null where nothing was timed."""
     candidates: int = Field(ge=1)
     """Those with a verdict."""
     failures: dict[Failure, int] = Field(default_factory=dict[Failure, int])
@@ -124,6 +127,10 @@ class Cell(Model):
     """Rounds in which no candidate passed."""
     gain: float
     """Sum of the natural logarithms of their gains; a round that won nothing has a gain of 1×."""
+    room: float
+    """Sum of the natural logarithms of what they started from over the floor."""
+    squares: tuple[float, float, float]
+    """Sums of gain², gain · room and room², from which the spread of the rounds follows."""
 
     def as_evidence(self) -> dict[str, JsonValue]:
         return {"rounds": self.rounds, "won": self.won, "failed": self.failed}

@@ -23,14 +23,16 @@ from hiera_mcp.planning.scoring import Answer, Missing, View
 
 Option = TypeVar("Option")
 
-PSEUDO_ROUNDS = 2.0
-"""Rounds for which the estimate from less alike rounds counts."""
-USUAL_GAIN = math.log(1.25)
-"""What a round is expected to bring before any was seen; it counts for PSEUDO_ROUNDS rounds."""
+FEWEST_PSEUDO_ROUNDS, MOST_PSEUDO_ROUNDS = 2.0, 50.0
+"""Between these lies for how many rounds the estimate from less alike rounds counts."""
 HALF_WEIGHT_ROUNDS = 8.0
 """Rounds with which memory has half of its greatest weight."""
-GREATEST_GAIN = math.log(4)
-"""More says more about the code that a round started from than about what was tried."""
+MOST = math.log(16)
+"""No round counts for a greater gain or more room: beyond, both say more of the code that it started from."""
+USUAL_ROOM = math.log(4)
+"""Room of a round that is not known, of a pseudo-round, and of the code for which an advantage is stated: 4 times the floor."""
+USUAL_SHARE = 0.2
+"""Part of the room that a round is expected to gain before any was seen."""
 POINT = math.log(1.25)
 """A point of the score: a gain that is 1.25 times that of the average option."""
 MIDDLE = 2.0
@@ -71,7 +73,9 @@ class _Seen:
     reached: int
     """How many levels of likeness it reaches; the first is the kind of operator."""
     surplus: float
-    """How much more its rounds brought than such rounds bring on average, summed (log scale)."""
+    """How much more its rounds gained than such rounds do on average, summed (log scale)."""
+    squares: float
+    """Sum of the squares of the same."""
 
 
 Matches = Callable[[Cell], bool]
@@ -82,7 +86,7 @@ def gain(record: RoundRecord) -> float:
     """Natural logarithm of a round's gain: its best candidate over all before it, or over eager PyTorch in the first.
 
     By the same rule by which a round is won: 0 unless the whole interval lies above 1. Keeping what was there costs
-    nothing. Never above GREATEST_GAIN.
+    nothing. Never above MOST.
     """
     return 0.0 if record.best is None else _gain(_bounds(record.best), record.before and _bounds(record.before))
 
@@ -95,7 +99,7 @@ def _bounds(interval: Interval) -> _Bounds:
 def _gain(best: _Bounds, before: _Bounds | None) -> float:
     """Remembered, since every decision counts all rounds again."""
     ratio = _interval(best) if before is None else speedup_ratio(_interval(best), _interval(before))
-    return min(math.log(ratio.median), GREATEST_GAIN) if ratio.low > 1 else 0.0
+    return min(math.log(ratio.median), MOST) if ratio.low > 1 else 0.0
 
 
 def _interval(bounds: _Bounds) -> Interval:
@@ -113,6 +117,7 @@ def cells_of(records: Iterable[RoundRecord]) -> tuple[Cell, ...]:
 
 def _cell(records: Sequence[RoundRecord]) -> Cell:
     one, gains = records[0], [gain(r) for r in records]
+    rooms = [min(USUAL_ROOM if r.room is None else r.room, MOST) for r in records]
     return Cell(
         operator_kind=one.operator_kind,
         bound=one.bound,
@@ -124,7 +129,13 @@ def _cell(records: Sequence[RoundRecord]) -> Cell:
         won=sum(g > 0 for g in gains),
         failed=sum(r.best is None for r in records),
         gain=math.fsum(gains),
+        room=math.fsum(rooms),
+        squares=(_products(gains, gains), _products(gains, rooms), _products(rooms, rooms)),
     )
+
+
+def _products(a: Sequence[float], b: Sequence[float]) -> float:
+    return math.fsum(x * y for x, y in zip(a, b, strict=True))
 
 
 def space_priors(cells: Sequence[Cell], situation: Situation, spaces: Sequence[Space]) -> dict[Space, Prior] | None:
@@ -189,13 +200,14 @@ def _priors(
     cells: Sequence[Cell], options: Sequence[Option], option_of: Callable[[Cell], object], levels: Sequence[Matches]
 ) -> dict[Option, Prior]:
     expected = _expectations(cells)
-    seen = [_Seen(c, _reached(c, levels), c.gain - c.rounds * expected[c.first, c.operator_kind]) for c in cells]
-    own = {option: [s for s in seen if option_of(s.cell) == option] for option in options}
-    surplus = {option: _shrunk(own[option], len(levels)) for option in options}
+    seen = [_seen(c, _reached(c, levels), expected[c.first, c.operator_kind]) for c in cells]
+    own: dict[Option, list[_Seen]] = {option: [s for s in seen if option_of(s.cell) == option] for option in options}
+    pseudo = _pseudo_rounds(own)
+    surplus = {option: _shrunk(own[option], len(levels), pseudo) for option in options}
     average = math.fsum(surplus.values()) / len(options)
     alike = sum(s.cell.rounds * (1 + s.reached) for s in seen) / (1 + len(levels))
     weight = alike / (alike + HALF_WEIGHT_ROUNDS)
-    return {o: _prior(own[o], math.exp(surplus[o] - average), weight) for o in options}
+    return {o: _prior(own[o], math.exp(USUAL_ROOM * (surplus[o] - average)), weight) for o in options}
 
 
 def _prior(seen: Sequence[_Seen], advantage: float, weight: float) -> Prior:
@@ -210,29 +222,63 @@ def _prior(seen: Sequence[_Seen], advantage: float, weight: float) -> Prior:
 
 
 def _expectations(cells: Sequence[Cell]) -> dict[tuple[bool, OperatorKind], float]:
-    """What a round brought on average, by whether it was a first one and by kind of operator.
+    """Part of the room that rounds gained, by whether they were first ones and by kind of operator.
 
-    First rounds gain more, since they start from eager PyTorch, and some operators have more to gain: an option is not
-    better because it was tried where much was to be had.
+    Some operators have more to gain, and so have first rounds: an option is not better because it was tried there.
     """
     stages: dict[tuple[bool, OperatorKind], list[Cell]] = defaultdict(list)
     for c in cells:
         stages[c.first, c.operator_kind].append(c)
-    sums = {key: (sum(c.rounds for c in part), math.fsum(c.gain for c in part)) for key, part in stages.items()}
+    sums = {key: (math.fsum(c.gain for c in part), math.fsum(c.room for c in part)) for key, part in stages.items()}
     found: dict[tuple[bool, OperatorKind], float] = {}
-    for key, (rounds, total) in sums.items():
+    for key, (gained, room) in sums.items():
         others = [value for other, value in sums.items() if other[0] == key[0] and other != key]
-        usual = _mean(sum(n for n, _ in others), math.fsum(g for _, g in others), USUAL_GAIN)
-        found[key] = _mean(rounds, total, usual)
+        usual = _share(
+            math.fsum(g for g, _ in others), math.fsum(r for _, r in others), USUAL_SHARE, FEWEST_PSEUDO_ROUNDS
+        )
+        found[key] = _share(gained, room, usual, FEWEST_PSEUDO_ROUNDS)
     return found
 
 
-def _shrunk(seen: Sequence[_Seen], levels: int) -> float:
-    """How much more than expected these rounds brought (log scale): from the least alike to the most alike."""
+def _seen(cell: Cell, reached: int, expected: float) -> _Seen:
+    gains, products, rooms = cell.squares
+    squares = gains - 2 * expected * products + expected * expected * rooms
+    return _Seen(cell, reached, cell.gain - cell.room * expected, max(0.0, squares))
+
+
+def _pseudo_rounds(own: Mapping[Option, Sequence[_Seen]]) -> float:
+    """Spread of the rounds of one option on one kind of operator / spread between those groups, as variances.
+
+    By analysis of variance (method of moments): where options do not differ beyond the spread of their rounds, what was
+    seen counts for little.
+    """
+    groups: dict[tuple[object, OperatorKind], list[_Seen]] = defaultdict(list)
+    for option, seen in own.items():
+        for s in seen:
+            groups[option, s.cell.operator_kind].append(s)
+    counts = [sum(s.cell.rounds for s in group) for group in groups.values()]
+    means = [math.fsum(s.surplus for s in group) / n for group, n in zip(groups.values(), counts, strict=True)]
+    rounds, degrees = sum(counts), len(counts) - 1
+    if degrees < 1 or rounds <= len(counts):
+        return FEWEST_PSEUDO_ROUNDS
+    mean = math.fsum(n * m for n, m in zip(counts, means, strict=True)) / rounds
+    total = math.fsum(s.squares for group in groups.values() for s in group)
+    within = (total - math.fsum(n * m * m for n, m in zip(counts, means, strict=True))) / (rounds - len(counts))
+    between = math.fsum(n * (m - mean) ** 2 for n, m in zip(counts, means, strict=True)) / degrees
+    size = (rounds - sum(n * n for n in counts) / rounds) / degrees
+    variance = (between - within) / size
+    if variance * MOST_PSEUDO_ROUNDS <= within:
+        return MOST_PSEUDO_ROUNDS
+    return max(FEWEST_PSEUDO_ROUNDS, within / variance)
+
+
+def _shrunk(seen: Sequence[_Seen], levels: int, pseudo_rounds: float) -> float:
+    """Part of the room that these rounds gained beyond what was to be expected: from the least alike to the most alike."""
     estimate = 0.0
     for reached in range(levels + 1):
         ring = [s for s in seen if s.reached == reached]
-        estimate = _mean(sum(s.cell.rounds for s in ring), math.fsum(s.surplus for s in ring), estimate)
+        gained, room = math.fsum(s.surplus for s in ring), math.fsum(s.cell.room for s in ring)
+        estimate = _share(gained, room, estimate, pseudo_rounds)
     return estimate
 
 
@@ -241,6 +287,7 @@ def _reached(cell: Cell, levels: Sequence[Matches]) -> int:
     return next((n for n, level in enumerate(levels) if not level(cell)), len(levels))
 
 
-def _mean(rounds: int, total: float, before: float) -> float:
-    """The mean of what was seen, with `before` for PSEUDO_ROUNDS further rounds."""
-    return (total + PSEUDO_ROUNDS * before) / (rounds + PSEUDO_ROUNDS)
+def _share(gained: float, room: float, before: float, pseudo_rounds: float) -> float:
+    """Gain over room, with `before` for so many further rounds. A round without room says nothing."""
+    pseudo = pseudo_rounds * USUAL_ROOM
+    return (gained + pseudo * before) / (room + pseudo)

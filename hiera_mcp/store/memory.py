@@ -1,5 +1,6 @@
 """Memory: the rounds of this database's runs, and rounds and lessons that came from other hosts."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -14,7 +15,7 @@ from hiera_mcp.store.lessons import Lessons, lesson_of, lesson_row
 
 _JUDGED = """
 SELECT c.run_id, c.round, c.space, c.direction, c.id AS candidate_id, e.status, e.device, e.speedup, e.speedup_low,
-    e.speedup_high, k.task_id, k.target, k.operator_kind, k.floor_bound
+    e.speedup_high, e.candidate_s, e.reference_s, k.floor_seconds, k.task_id, k.target, k.operator_kind, k.floor_bound
 FROM candidates c JOIN runs r ON r.id = c.run_id JOIN contracts k ON k.id = r.contract_id
 JOIN evaluations e ON e.rowid = (SELECT MAX(rowid) FROM evaluations WHERE candidate_id = c.id)
 WHERE e.status != 'not_run' AND c.run_id IN (
@@ -132,10 +133,17 @@ def _record(
             "bound": floor if before is None else bottlenecks.get(before["candidate_id"], floor),
             "candidates": len(rows),
             "failures": dict(sorted(failures.items())),
+            "room": _room(before, best, one["floor_seconds"]),
             "best": best and _interval(best),
             "before": before and _interval(before),
         }
     )
+
+
+def _room(before: Row | None, best: Row | None, floor_s: float) -> float | None:
+    """From the candidate of before, or from eager PyTorch as it was timed beside the round's best, down to the floor."""
+    start: float | None = before["candidate_s"] if before else best["reference_s"] if best else None
+    return max(0.0, math.log(start / floor_s)) if start and floor_s > 0 else None
 
 
 def _best(rows: Sequence[Row]) -> Row | None:

@@ -1,5 +1,6 @@
 """Random and chosen records of rounds, for tests of memory."""
 
+import math
 from typing import Any
 
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ def a_round(speedup: float | None = None, before: float | None = None, **facts: 
             "device": "cpu",
             "space": "cpp",
             "direction": "parallelism",
+            "room": math.log(8 / (before or 1)) if (before or 1) < 8 else 0.0,
             "candidates": 1,
             "failures": {} if speedup else {"wrong_output": 1},
             "best": interval(speedup),

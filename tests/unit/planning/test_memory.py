@@ -16,7 +16,7 @@ from hiera_mcp.model.switches import Switches
 from hiera_mcp.planning.decide import plan_direction, plan_space
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.memory import (
-    GREATEST_GAIN,
+    MOST,
     Situation,
     cells_of,
     direction_priors,
@@ -55,7 +55,7 @@ def advantages(cells: Sequence[Cell], situation: Situation = HERE) -> dict[Direc
         (None, 2.0, 1.0),
         (0.5, None, 1.0),
         (1.5, 3.0, 1.0),
-        (90.0, None, 4.0),
+        (90.0, None, 16.0),
     ],
 )
 def test_a_gain_is_over_what_was_there_and_never_a_loss(
@@ -131,6 +131,23 @@ def test_first_rounds_are_compared_with_first_rounds() -> None:
     assert seen[REU] == pytest.approx(seen[PAR], rel=0.15)
 
 
+def test_a_round_that_had_nothing_left_to_gain_says_nothing() -> None:
+    """Parallelism was tried twenty times on code at the floor."""
+    cells = cells_of([*rounds(2, 3.0, direction=REU), *rounds(20, 8.0, 8.0, direction=PAR)])
+    seen = advantages(cells)
+    assert seen[PAR] == pytest.approx(seen[Direction.CONTROL_FLOW])
+
+
+def test_the_same_difference_counts_for_less_where_rounds_scatter() -> None:
+    """Both times reuse gains twice as much as parallelism on average; once every round does, once by chance."""
+    steady = [*rounds(8, 4.0, direction=REU), *rounds(8, 2.0, direction=PAR)]
+    lucky = [*rounds(4, 16.0, direction=REU), *rounds(4, 1.0, direction=REU, origin="o_2")]
+    unlucky = [*rounds(4, 4.0, direction=PAR), *rounds(4, 1.0, direction=PAR, origin="o_2")]
+    told, lost = (advantages(cells_of(found)) for found in (steady, [*lucky, *unlucky]))
+    assert told[REU] / told[PAR] > 1.2 * lost[REU] / lost[PAR]
+    assert lost[REU] > lost[PAR]
+
+
 def test_spaces_are_compared_in_the_same_way() -> None:
     cells = cells_of([*rounds(6, 3.0, space="cpp_libraries"), *rounds(6, 1.1, space="cpp")])
     priors = space_priors(cells, HERE.model_copy(update={"space": None}), (Space.CPP, Space.CPP_LIBRARIES))
@@ -169,7 +186,7 @@ def test_estimates_are_bounded_and_their_mean_is_the_average_option(found: list[
         return
     logs = [math.log(p.advantage) for p in priors.values()]
     assert math.fsum(logs) == pytest.approx(0, abs=1e-9)
-    assert max(map(abs, logs)) <= GREATEST_GAIN
+    assert max(map(abs, logs)) <= MOST
     assert len({p.weight for p in priors.values()}) == 1 and all(0 < p.weight < 1 for p in priors.values())
 
 
