@@ -238,7 +238,7 @@ class CompareRequest(CheckRequest):
     other: Rival
     device: str = "auto"
     """`auto`, `cpu`, or `cuda:N`."""
-    compare_s: float = 6.0
+    compare_s: float = 4.0
     """Time for the rounds, as long as the least number of rounds fits into it; fewer when the difference is clear."""
 
 

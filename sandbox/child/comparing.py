@@ -7,7 +7,7 @@ from hiera_mcp.sandbox.child import clocks
 from hiera_mcp.sandbox.child.conditions import Conditions
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.measure import Course
-from hiera_mcp.sandbox.child.pairing import Pairing, Side, doubts
+from hiera_mcp.sandbox.child.pairing import Pairing, Side, doubts, unequal
 from hiera_mcp.sandbox.child.peer import RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference
@@ -60,24 +60,24 @@ class Comparing:
         this, other = (self._side(n, conditions, overhead, progress) for n in range(2))
         conditions.look()
         rounds = Pairing(self._reference, this, other, self._budget_s, on_turn=self._turn)
-        ratio = rounds.run(progress)
+        rounds.run(progress)
         conditions.look()
-        found = self._doubts((this, other))
+        found = self._doubts(this, other)
         if found:
             return {"reason": "; ".join(found)}
         return {
-            "ratio": ratio,
-            "rounds": len(rounds.ratios),
+            "ratio": rounds.ratio(),
+            "rounds": rounds.rounds,
             "this_s": median(this.samples.net(this.samples.candidate)),
             "other_s": median(other.samples.net(other.samples.candidate)),
             "ran_at": conditions.in_words(),
         }
 
-    def _doubts(self, sides: Sequence[Side]) -> list[str]:
+    def _doubts(self, this: Side, other: Side) -> list[str]:
         found: list[str] = []
-        for self._at, side in enumerate(sides):
+        for self._at, side in enumerate((this, other)):
             found += doubts(side, self._floor, self._reference.device)
-        return found
+        return found + unequal(this, other)
 
     def _turn(self, name: str) -> None:
         self._at = NAMES.index(name)

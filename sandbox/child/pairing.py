@@ -19,15 +19,17 @@ LOOKS = (11, 21, 41, 81, 121)
 """Numbers of rounds after which it is asked whether the difference is clear; the last one is the greatest."""
 CONFIDENCE = 0.99
 """Of the interval at each look: more than 0.95, since there are several."""
-BUDGET_S = 6.0
+BUDGET_S = 4.0
 """Seconds for the rounds, as long as the first look is reached."""
+UNEQUAL, UNEQUAL_S = 0.02, 10e-6
+"""What one side's claims may leave out more than the other's: of a call, and in seconds."""
 TOLD, SAME = 0.01, 0.01
 """Stop when the interval lies wholly beyond this relative difference, or wholly within it."""
 
 
 @dataclass
 class Side:
-    """One of the two candidates."""
+    """One of the two candidates. Two calls a round; those of the first round warm up."""
 
     name: str
     bench: Workbench
@@ -35,9 +37,24 @@ class Side:
     kind: str
     samples: Samples = field(default_factory=Samples)
 
+    def beside(self) -> list[float]:
+        """Seconds per round that the judge's clock has seen beside the claim, in the call that it has seen end sooner."""
+        rows = zip(self.samples.outside, self.samples.candidate, strict=True)
+        calls = [(outside, outside - claimed - self.samples.delivery) for outside, claimed in rows][2:]
+        return [min(calls[n : n + 2])[1] for n in range(0, len(calls), 2)]
+
+    def times(self) -> list[float]:
+        """Net seconds per round: the lesser of its two calls, since what disturbs a call only makes it longer."""
+        net = self.samples.net(self.samples.candidate)[2:]
+        return [min(net[n : n + 2]) for n in range(0, len(net), 2)]
+
 
 class Pairing:
-    """Rounds of two candidates: this, other, other, this in one, and the other way about in the next; all calls cold."""
+    """Rounds of two candidates: this, other, other, this in one, and the other way about in the next; all calls cold.
+
+    Args:
+        on_turn: hears the name of the side whose turn it is, so that a failure can be told whose it is.
+    """
 
     def __init__(
         self,
@@ -47,60 +64,50 @@ class Pairing:
         budget_s: float = BUDGET_S,
         on_turn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """
-        Args:
-            on_turn: hears the name of the side whose turn it is, so that a failure can be told whose it is.
-        """
         self._reference = reference
         self._sides = (this, other)
         self._budget_s = budget_s
         self._on_turn = on_turn
-        self.ratios: list[float] = []
-        """Time of the other / time of this one, one per round."""
+        self.rounds = 0
 
-    def run(self, progress: Progress) -> Interval:
-        """As many rounds as it takes to tell, or as fit into the budget; the ratio's median with its interval.
+    def run(self, progress: Progress) -> None:
+        """As many rounds as it takes to tell, or as fit into the budget.
 
         Raises:
             WrongOutput, CandidateFailure, RunnerLost, RunnerTimeout: one of the two fails.
         """
-        self.round(keep=False)
+        self._round()
         start = time.perf_counter()
-        interval: Interval = {}
-        while len(self.ratios) < LOOKS[-1] and (len(self.ratios) < LOOKS[0] or self._time_left(start)):
-            progress(f"compare: round {len(self.ratios) + 1}", 0.2 + 0.7 * len(self.ratios) / LOOKS[-1])
-            self.round()
-            if len(self.ratios) in LOOKS:
-                interval = median_interval(self.ratios, CONFIDENCE)
-                if decided(interval):
-                    return interval
-        return median_interval(self.ratios, CONFIDENCE)
+        while self.rounds < LOOKS[-1] and (self.rounds < LOOKS[0] or time.perf_counter() - start < self._budget_s):
+            progress(f"compare: round {self.rounds + 1}", 0.2 + 0.7 * self.rounds / LOOKS[-1])
+            self._round()
+            self.rounds += 1
+            if self.rounds in LOOKS and decided(self.ratio()):
+                return
 
-    def _time_left(self, start: float) -> bool:
-        return time.perf_counter() - start < self._budget_s
+    def ratio(self) -> Interval:
+        """Time of the other / time of this one: the median of the rounds, with its interval."""
+        this, other = (side.times() for side in self._sides)
+        return median_interval([b / a for a, b in zip(this, other, strict=True)], CONFIDENCE)
 
-    def round(self, keep: bool = True) -> None:
+    def _round(self) -> None:
         """One round on two new draws of inputs."""
-        first, second = self._sides if len(self.ratios) % 2 == 0 else self._sides[::-1]
-        times: dict[str, list[float]] = {side.name: [] for side in self._sides}
+        first, second = self._sides if self.rounds % 2 == 0 else self._sides[::-1]
         for turn in ((first, second), (second, first)):
             inputs = self._reference.draw_inputs(CASE)
             expected, _ = first.course.reference_call(inputs, flush=False)
             for side in turn:
-                times[side.name].append(self._call(side, inputs, expected))
-        if keep:
-            this, other = (min(times[side.name]) for side in self._sides)  # what disturbs a call only makes it longer
-            self.ratios.append(other / this)
+                self._call(side, inputs, expected)
 
-    def _call(self, side: Side, inputs: list[Any], expected: list[Any]) -> float:
-        """Net seconds of one call, checked."""
+    def _call(self, side: Side, inputs: list[Any], expected: list[Any]) -> None:
+        """One call, checked."""
         self._on_turn(side.name)
         s = len(side.samples.candidate) % side.bench.sets
         claimed, sample = side.course.candidate_call(s, inputs, side.samples)
         side.course.check(sample, expected, inputs)
-        side.course.empty_call(side.samples)
+        if self._reference.device != "cpu" and len(side.samples.empty) < LOOKS[0]:  # for the check of single calls
+            side.course.empty_call(side.samples)
         side.samples.candidate.append(claimed)
-        return side.samples.net([claimed])[0]
 
 
 def decided(interval: Interval) -> bool:
@@ -111,7 +118,7 @@ def decided(interval: Interval) -> bool:
 
 
 def doubts(side: Side, floor: clocks.MemoryFloor, device: str) -> list[str]:
-    """What is not credible about the claims of one side; empty when all clocks agree.
+    """What is not credible about the claims of one side by itself; empty when all clocks agree.
 
     Raises:
         WrongOutput, CandidateFailure, RunnerLost, RunnerTimeout: it fails.
@@ -119,4 +126,23 @@ def doubts(side: Side, floor: clocks.MemoryFloor, device: str) -> list[str]:
     slope = clocks.measure_slope(side.bench, median(side.samples.candidate))
     side.course.damage()
     side.samples.delivery = side.course.delivery() if side.kind == "python" else 0.0
-    return [f"{side.name}: {line}" for line in clocks.disagreements(slope, side.samples, floor, device)]
+    running = [line for line in (side.bench.left_running(),) if line]
+    found = running + clocks.disagreements(slope, side.samples, floor, device)
+    return [f"{side.name}: {line}" for line in found]
+
+
+def unequal(this: Side, other: Side) -> list[str]:
+    """Whether one side's claims leave out more than the other's do, by the judge's clock, which sees both in turns.
+
+    A busy host delays the answers of both alike; a claim that is too small shows as time beside it, in that side alone.
+    """
+    more = [b - a for a, b in zip(this.beside(), other.beside(), strict=True)]
+    interval = median_interval(more, CONFIDENCE)
+    allowed = UNEQUAL * min(median(side.samples.candidate) for side in (this, other)) + UNEQUAL_S
+    found = [(other, interval["low"]), (this, -interval["high"])]
+    return [
+        f"{side.name}: beside its claims the judge's clock sees at least {seconds * 1e6:.4g} us per call more than beside "
+        f"those of its rival (allowed {allowed * 1e6:.4g} us)"
+        for side, seconds in found
+        if seconds > allowed
+    ]

@@ -58,15 +58,18 @@ class CudaStopwatch:
     """GPU: events on the current stream; the flush is still running when the call is issued, as in the runner."""
 
     flush_by_runner = True
-    cache = "cold"
 
     def __init__(self, device: str) -> None:
         import torch
 
         self._cuda: Any = torch.cuda
+        self.cache = "cold"
         self._device = device
-        size = max(2 * l2_cache(device), 64 << 20)
-        self._memory: Any = torch.zeros(size, dtype=torch.uint8, device=device)
+        l2 = l2_cache(device)
+        if not l2:
+            self.cache = "partly_cold"  # nobody knows whether the flush is enough
+        self.flush_bytes = max(2 * l2, 64 << 20)
+        self._memory: Any = torch.zeros(self.flush_bytes, dtype=torch.uint8, device=device)
         self._fill = 0
 
     def flush(self) -> None:

@@ -14,7 +14,16 @@ from hiera_mcp.model.contract import Contract, Precision, Task
 from hiera_mcp.model.evaluation import Evaluation
 from hiera_mcp.model.profile import Profile
 from hiera_mcp.model.space import MODEL_FILE, Space, Target, is_cpu, source_file, spaces_of
-from hiera_mcp.model.work import CheckReport, EvaluateRequest, Limits, ProfileRequest, TraceRequest
+from hiera_mcp.model.work import (
+    CheckReport,
+    CompareRequest,
+    EvaluateRequest,
+    Limits,
+    PairReport,
+    ProfileRequest,
+    Rival,
+    TraceRequest,
+)
 from hiera_mcp.sandbox.local import LocalExecutor
 
 TASKS = Path(__file__).parents[1] / "tasks"
@@ -65,7 +74,16 @@ class Workshop:
         """The profile of C++ or CUDA in the smallest space, as if it had not been timed."""
         request = self._request(contract, code, False, None, LIMITS)
         fields = request.model_dump(include={"contract", "files", "space", "sources", "limits", "device"})
-        return self._portal.call(self._executor.profile, ProfileRequest.model_validate({**fields, "timing": None}), _quiet).profile
+        return self._portal.call(
+            self._executor.profile, ProfileRequest.model_validate({**fields, "timing": None}), _quiet
+        ).profile
+
+    def compare(self, contract: Contract, this: str, other: str) -> PairReport:
+        """Two candidates in the smallest space, timed against each other in one session."""
+        order = self._request(contract, this, False, None, LIMITS)
+        rival = Rival(space=order.space, sources={source_file(self.target): other})
+        request = CompareRequest.model_validate({**order.model_dump(exclude={"protocol"}), "other": rival})
+        return self._portal.call(self._executor.compare, request, _quiet)
 
     def check(self, orders: Sequence[Order]) -> list[CheckReport]:
         """Compile many at the same time; an evaluation finds them compiled then."""

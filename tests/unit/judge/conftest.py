@@ -167,6 +167,32 @@ class Driver:
             runner.kill()
             runner.wait()
 
+    def compare(self, contract: Contract, this: str, other: str, **options: Any) -> dict[str, Any]:
+        """Two C++ candidates in one session; the last event as it came."""
+        started: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+        for code in (this, other):
+            self._count += 1
+            box = self._root / f"box{self._count}"
+            box.mkdir()
+            compile_candidate(contract, code, box)
+            started.append(_spawn("runner", box, self._device, "--box", str(box)))
+        order = {
+            "op": "compare",
+            "job": f"j{self._count}",
+            "contract": contract.model_dump(mode="json"),
+            "candidates": [{"kind": "c_abi"}, {"kind": "c_abi"}],
+            "options": {"call_s": 5.0, "load_s": 30.0, "compare_s": 1.0, **options},
+        }
+        send(self._sock, order, tuple(peer.fileno() for _, peer in started))
+        for _, peer in started:
+            peer.close()
+        try:
+            return self._wait()
+        finally:
+            for runner, _ in started:
+                runner.kill()
+                runner.wait()
+
     def _wait(self) -> dict[str, Any]:
         self.events.clear()
         while True:
