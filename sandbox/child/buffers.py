@@ -1,12 +1,13 @@
 """The judge's buffers: shared blocks ("arenas") that hold the tensors of one evaluation. The judge owns them all.
 
-On `cpu` an arena is a memfd. One that the runner may only read is sealed with F_SEAL_FUTURE_WRITE: the judge's mapping,
+On `cpu` an arena is a memfd (inputs are handed over call by call, see fresh_inputs.py). One that the runner may only read is sealed with F_SEAL_FUTURE_WRITE: the judge's mapping,
 made before, still writes; no later mapping, write or mprotect can (memfd_create(2), fcntl(2)). On CUDA an arena is
 device memory shared by a descriptor (device_memory.py), which the runner maps read-only where it may only read; but its
 own process could map it anew, so the content is compared with the judge's own copy after the calls.
 """
 
 import fcntl
+import math
 import mmap
 import os
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Handle:
     bytes: int
     writable: bool
     fd: int
-    """A memfd on cpu, shared device memory on CUDA."""
+    """A memfd on cpu, shared device memory on CUDA; -1: nothing yet, the runner only keeps the room."""
 
 
 class Arena:
@@ -45,17 +46,14 @@ class Arena:
         self.specs = tuple(specs)
         self.layout: Layout = lay_out([spec_bytes(s) for s in specs])
         self._block = (
-            _CudaBlock(self.layout.total, device) if device != "cpu" else _MemfdBlock(self.layout.total, writable)
+            _CudaBlock(self.layout.total, device) if device != "cpu" else MemfdBlock(self.layout.total, writable)
         )
         self.raw: Any = self._block.raw
         self.handle = Handle(self._block.size, writable, self._block.fd)
-        self.views = [self._view(s, offset) for s, offset in zip(specs, self.layout.offsets, strict=True)]
+        self.views = [view_of(self.raw, offset, s) for s, offset in zip(specs, self.layout.offsets, strict=True)]
         for start, stop in self.layout.gaps:
             self.raw[start:stop].random_(0, 256)
         self._guards = [self.raw[start:stop].clone() for start, stop in self.layout.gaps]
-
-    def _view(self, spec: Spec, offset: int) -> Any:
-        return self.raw[offset : offset + spec_bytes(spec)].view(torch_dtype(spec["dtype"])).view(tuple(spec["shape"]))
 
     def damaged_guards(self) -> list[str]:
         """One line per guard zone whose bytes have changed."""
@@ -82,7 +80,7 @@ class Arena:
         self._block.free()
 
 
-class _MemfdBlock:
+class MemfdBlock:
     """Shared host memory."""
 
     def __init__(self, size: int, writable: bool) -> None:
@@ -94,11 +92,15 @@ class _MemfdBlock:
         self.raw: Any = torch.frombuffer(mmap.mmap(self.fd, size), dtype=torch.uint8)
         fcntl.fcntl(self.fd, _ADD_SEALS, _SEAL | _SHRINK | _GROW | (0 if writable else _FUTURE_WRITE))
 
-    def free(self) -> None:
-        self.raw = None  # the tensor keeps the mapping alive, so this ends both
+    def close_descriptor(self) -> None:
+        """What was mapped stays so."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+    def free(self) -> None:
+        self.raw = None  # the tensor keeps the mapping alive, so this ends both
+        self.close_descriptor()
 
 
 class _CudaBlock:
@@ -134,6 +136,11 @@ class _CudaMemory:
         }
 
 
+def view_of(raw: Any, offset: int, spec: Spec) -> Any:
+    """The tensor that lies `offset` bytes behind the start of `raw`."""
+    return raw[offset : offset + spec_bytes(spec)].view(torch_dtype(spec["dtype"])).view(tuple(spec["shape"]))
+
+
 def torch_dtype(name: str) -> Any:
     """`float32` → torch.float32."""
     import torch
@@ -141,9 +148,11 @@ def torch_dtype(name: str) -> Any:
     return getattr(torch, name)
 
 
+def spec_elements(spec: Spec) -> int:
+    """Elements of a tensor."""
+    return math.prod(spec["shape"])
+
+
 def spec_bytes(spec: Spec) -> int:
     """Size of a tensor in bytes."""
-    n = torch_dtype(spec["dtype"]).itemsize
-    for d in spec["shape"]:
-        n *= d
-    return n
+    return spec_elements(spec) * torch_dtype(spec["dtype"]).itemsize

@@ -2,11 +2,12 @@
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.private_buffers import WIDTHS
 
 FLAT_ABI = 1
 
@@ -28,6 +29,8 @@ class CCandidate:
         self._params: Any = None
         self._workspaces: list[int | None] = []
         self._calls: dict[tuple[int, int], Any] = {}
+        self._outputs: dict[tuple[int, int], Sequence[int]] = {}
+        self._cases: list[dict[str, Any]] = interface["cases"]
 
     def workspace_bytes(self) -> list[int]:
         """What each case asks for, in bytes."""
@@ -44,6 +47,7 @@ class CCandidate:
         for n, case in enumerate(cases):
             for s, buffers in enumerate(case["sets"]):
                 inputs, outputs = _array(buffers["inputs"]), _array(buffers["outputs"])
+                self._outputs[n, s] = buffers["outputs"]
                 self._calls[n, s] = (inputs, self._params, outputs, case["workspace"], stream)
 
     def prepare(self, case: int) -> int:
@@ -56,6 +60,16 @@ class CCandidate:
 
     def deliver(self, case: int, buffers: int) -> None:
         """Nothing: hiera_run has written the output buffers itself."""
+
+    def look(self, case: int, buffers: int, places: Sequence[Sequence[int]]) -> Callable[[], list[str]]:
+        """Reads elements of the outputs, by index, when it is called: their bytes in hex, one text per output."""
+        rows = zip(self._outputs[case, buffers], self._cases[case]["outputs"], places, strict=True)
+        wanted = [[(a + WIDTHS[spec["dtype"]] * i, WIDTHS[spec["dtype"]]) for i in found] for a, spec, found in rows]
+
+        def read() -> list[str]:
+            return [b"".join([ctypes.string_at(at, size) for at, size in row]).hex() for row in wanted]
+
+        return read
 
     def explain(self, function: str, code: int) -> str:
         return f"{function} returned {code}{self._platform.describe(code)}"

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from hiera_mcp.sandbox.child import outside_clock
 from hiera_mcp.sandbox.child.measure import CASE, Samples
 from hiera_mcp.sandbox.child.timing import median
 from hiera_mcp.sandbox.child.workbench import Workbench
@@ -132,6 +133,8 @@ def disagreements(slope: Slope, samples: Samples, floor: MemoryFloor, device: st
 def _cold(samples: Samples) -> list[str]:
     if not samples.empty:
         return []
+    if samples.rehearsed:
+        return outside_clock.implausible(samples)
     outside = min(samples.outside) - median(samples.empty) - samples.delivery  # the least disturbed call
     claimed = median(samples.candidate)
     if claimed >= outside * (1 - COLD_RELATIVE) - COLD_ABSOLUTE_S:

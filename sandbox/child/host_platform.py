@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from hiera_mcp.sandbox.child.host_counters import Counts, counted
 
-_MAP_SHARED, _MAP_POPULATE = 0x1, 0x8000
+_MAP_SHARED, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_POPULATE = 0x1, 0x2, 0x10, 0x20, 0x8000
 
 Call = Callable[[int], int]
 """Calls the candidate once on the buffer set with this number; returns its code."""
@@ -37,9 +37,29 @@ class HostPlatform:
         Python's mmap hides the address of a read-only mapping, hence libc's.
         """
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        address = self._libc.mmap(None, size, protection, _MAP_SHARED | _MAP_POPULATE, fd, 0)
+        try:
+            return self._mmap(None, size, protection, _MAP_SHARED | _MAP_POPULATE, fd)
+        finally:
+            os.close(fd)
+
+    def map_at(self, address: int, size: int, fd: int) -> None:
+        """Put the memory of a descriptor, for reading, in the place of what lies at `address`; gives the descriptor back."""
+        try:
+            self._mmap(address, size, mmap.PROT_READ, _MAP_SHARED | _MAP_POPULATE | _MAP_FIXED, fd)
+        finally:
+            os.close(fd)
+
+    def reserve(self, size: int) -> int:
+        """The address of room for `size` bytes, which reads as zeros until something is mapped in it."""
+        return self._mmap(None, size, mmap.PROT_READ, _MAP_PRIVATE | _MAP_ANONYMOUS, -1)
+
+    def unmap(self, address: int, size: int) -> None:
+        """Give up what lies at `address`."""
+        self._libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+    def _mmap(self, address: int | None, size: int, protection: int, flags: int, fd: int) -> int:
+        address = self._libc.mmap(address, size, protection, flags, fd, 0)
         error = ctypes.get_errno()
-        os.close(fd)
         if address is None or address == ctypes.c_void_p(-1).value:
             raise OSError(error, f"mmap of {size} bytes: {os.strerror(error)}")
         return address

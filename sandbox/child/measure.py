@@ -13,7 +13,7 @@ from hiera_mcp.sandbox.child.samples import Sample, choose_places, take, whole, 
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import median, rounds_for
 from hiera_mcp.sandbox.child.verify import Progress, WrongOutput
-from hiera_mcp.sandbox.child.workbench import Workbench
+from hiera_mcp.sandbox.child.workbench import LOOKS, Workbench
 
 BUDGET_S = 2.0
 """Seconds for the rounds, as long as the least number of rounds fits."""
@@ -40,6 +40,10 @@ class Samples:
     """The judge's clock around each request of a candidate's call."""
     empty: list[float] = field(default_factory=list[float])
     """The same around requests that call nothing."""
+    claimed: list[float] = field(default_factory=list[float])
+    """What was claimed, where `candidate` was raised to what the judge's clock bears out."""
+    rehearsed: list[float] = field(default_factory=list[float])
+    """The same, inputs handed over too, before the candidate was loaded; on `cpu`."""
     delivery: float = 0.0
     """What bringing a ModelNew's results into our outputs takes, which is outside the claim: measured by the judge."""
     overhead: float = 0.0
@@ -174,9 +178,11 @@ class Course:
         """Seconds that a cold copy of all outputs takes here."""
         outputs = self._bench.outputs(CASE, 0)
         copies = [t.clone() for t in outputs]
+        places = [p[:LOOKS] for p in choose_places(outputs)]
 
         def copy() -> None:
-            for mine, output in zip(copies, outputs, strict=True):
+            for mine, output, place in zip(copies, outputs, places, strict=True):
+                output.take(place).tolist()  # as the runner does, see Workbench.run
                 mine.copy_(output)
 
         return median([self._watch.time(copy, flush=True)[1] for _ in range(DELIVERIES)])

@@ -6,6 +6,7 @@ import time
 from typing import Any, cast
 
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.gate import Gate
 from hiera_mcp.sandbox.child.wire import Closed, Malformed, receive, send
 
 REPLY_BYTES = 4 << 20
@@ -23,25 +24,39 @@ class RunnerTimeout(Exception):
 
 
 class Peer:
-    """Asks one runner, one question at a time."""
+    """Asks one runner, one question at a time. Between the questions its box is held still, where a gate can do that."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, gate: Gate | None = None) -> None:
         self._sock = sock
+        self._gate = gate or Gate()
         self._hangs = False
+        self._seconds = 0.0
 
     def ask(self, request: dict[str, Any], limit_s: float, fds: tuple[int, ...] = ()) -> dict[str, Any]:
-        """Send a request and wait for its answer.
+        """Let the runner run, send a request and wait for its answer.
 
         Raises:
-            CandidateFailure: the runner says that the candidate failed.
+            CandidateFailure: the runner says that the candidate failed, or its processes do not stay stopped.
             RunnerLost: it ended, or answered nonsense.
             RunnerTimeout: no answer within `limit_s` seconds and some grace.
         """
+        self._gate.release()
+        reply = self._exchange(request, limit_s, fds)
+        self._gate.hold()
+        return reply
+
+    def left_running(self) -> str:
+        """What the runner's box does while nothing is asked of it, in words; empty when it rests."""
+        return self._gate.left_running()
+
+    def _exchange(self, request: dict[str, Any], limit_s: float, fds: tuple[int, ...]) -> dict[str, Any]:
         self._refuse_unasked()
         self._sock.settimeout(limit_s + GRACE_S)
         try:
+            start = time.perf_counter()
             send(self._sock, request, fds)
             reply, unasked = receive(self._sock, REPLY_BYTES)
+            self._seconds = time.perf_counter() - start
         except Closed as e:
             raise RunnerLost("the runner ended") from e
         except Malformed as e:
@@ -66,26 +81,40 @@ class Peer:
             raise RunnerLost("the runner ended") from e
         raise RunnerLost("the runner answered without being asked" if waiting else "the runner ended")
 
-    def numbers(self, request: dict[str, Any], key: str, count: int, limit_s: float) -> tuple[list[int], float]:
+    @property
+    def seconds(self) -> float:
+        """What the last answer took, from the request on."""
+        return self._seconds
+
+    def numbers(
+        self, request: dict[str, Any], key: str, count: int, limit_s: float, fds: tuple[int, ...] = ()
+    ) -> tuple[list[int], float]:
         """Ask for a list of `count` integers that are not negative; also the seconds that the answer took."""
-        start = time.perf_counter()
-        reply = self.ask(request, limit_s)
-        seconds = time.perf_counter() - start
-        values = reply.get(key)
-        if not isinstance(values, list):
-            raise RunnerLost(f"the runner answered `{request['op']}` without `{key}`")
-        numbers = cast("list[Any]", values)
-        if len(numbers) != count or not all(is_natural(v) for v in numbers):
-            raise RunnerLost(f"the runner answered `{request['op']}` without {count} numbers in `{key}`")
-        return numbers, seconds
+        return naturals(self.ask(request, limit_s, fds), request["op"], key, count), self._seconds
 
     def close(self) -> None:
         """Tell the runner to end, and wait a little until its socket is closed, so that shared memory may be freed."""
         with contextlib.suppress(Closed, Malformed, OSError):
+            self._gate.release()
             self._sock.settimeout(0.2 if self._hangs else 5.0)
             send(self._sock, {"op": "quit"})
             receive(self._sock, REPLY_BYTES)
         self._sock.close()
+
+
+def naturals(reply: dict[str, Any], op: str, key: str, count: int) -> list[int]:
+    """The list of `count` integers that are not negative in the answer to `op`.
+
+    Raises:
+        RunnerLost: there is none.
+    """
+    values = reply.get(key)
+    if not isinstance(values, list):
+        raise RunnerLost(f"the runner answered `{op}` without `{key}`")
+    numbers = cast("list[Any]", values)
+    if len(numbers) != count or not all(is_natural(v) for v in numbers):
+        raise RunnerLost(f"the runner answered `{op}` without {count} numbers in `{key}`")
+    return numbers
 
 
 def is_natural(value: Any) -> bool:

@@ -30,6 +30,8 @@ class PythonCandidate:
         import torch
 
         self._torch: Any = torch
+        self._plain: type = torch.Tensor
+        self._copy: Any = torch.Tensor.copy_
         self._path = box / MODEL
         self._interface = interface
         self._platform = platform
@@ -133,15 +135,31 @@ class PythonCandidate:
         results, self._results = self._results, []
         with self._torch.no_grad(), self._on_stream():
             for result, output in zip(results, outputs, strict=True):
-                output.copy_(result)
+                self._copy(output, result)
             if self._snapshot is not None:
                 self._snapshot.put_back()
+
+    def look(self, case: int, buffers: int, places: Sequence[Sequence[int]]) -> Callable[[], list[str]]:
+        """Reads elements of the last results, by index, when it is called: their bytes in hex, one text per output."""
+        indices = [self._torch.tensor(found, dtype=self._torch.int64) for found in places]
+        take = self._take_elements
+
+        def read() -> list[str]:
+            return [
+                take(result, index).numpy().tobytes().hex()
+                for result, index in zip(self._results, indices, strict=True)
+            ]
+
+        return read
+
+    def _take_elements(self, result: Any, index: Any) -> Any:
+        return self._torch.take(result.detach(), index).view(self._torch.uint8)
 
     def _check(self, results: Sequence[Any], outputs: Sequence[Any]) -> None:
         if len(results) != len(outputs):
             raise CandidateFailure(f"forward() gave {len(results)} outputs, the contract has {len(outputs)}")
         for n, (got, want) in enumerate(zip(results, outputs, strict=True)):
-            if type(got) is not self._torch.Tensor:
+            if type(got) is not self._plain:
                 raise CandidateFailure(f"output {n} is a {type(got).__name__}, not a plain torch.Tensor")
             if got.shape != want.shape or got.dtype != want.dtype or got.device != want.device:
                 raise CandidateFailure(

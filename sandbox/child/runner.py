@@ -7,9 +7,12 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     load     {kind, interface}                      {workspace: [bytes per case], has_prepare, …}
     buffers  {arenas, params, cases} + descriptors  {}
     prepare  {case}                                 {ns}
-    run      {case, sets, mode, flush}              {ns: [..]}
+    run      {case, sets, mode, flush} + inputs     {ns: [..]}
+             + {inputs: [[arena, offset, bytes], ..]} and their descriptors: what is to be mapped there first
+             + {look: [[index, ..] per output]}: elements to read right after the call      {seen: [hex per output]}
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
              `profile`: as `each`, and each call is marked for a profiler; also {counts} on cpu (host_counters.py)
+    cold     {case, sets, calls}                    {ns: [one for all]}  (CUDA: each call, or none, behind a flush)
     replay   {case, sets, times}                    {ns: [one for all]}  (CUDA: a graph of the calls, replayed)
     quit     {}                                     (ends)
 
@@ -37,6 +40,7 @@ class Runner:
         self._copies: Any = None
         self._platform: Any = None
         self._candidate: Any = None
+        self._base: list[int] = []
 
     def answer(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
         """Do what is asked.
@@ -52,11 +56,15 @@ class Runner:
         if op == "prepare":
             return self._prepare(request["case"])
         if op == "run":
-            return self._run(request)
+            return self._run(request, fds)
+        if op == "cold":
+            return self._cold(request)
+        if op == "replay":
+            return self._replay(request)
         raise ValueError(f"unknown op {op!r}")
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
-        self._platform = _platform(self._device)
+        self._platform = self._platform or _platform(self._device)
         interface = request["interface"]
         if request["kind"] == "python":
             from hiera_mcp.sandbox.child.python_candidate import PythonCandidate
@@ -74,10 +82,17 @@ class Runner:
 
     def _buffers(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
         rest = iter(fds)
-        base = [self._platform.map(a["bytes"], a["writable"], next(rest)) for a in request["arenas"]]
+        for a in request["arenas"]:
+            room = a["reserved"]
+            at = (
+                self._platform.reserve(a["bytes"])
+                if room
+                else self._platform.map(a["bytes"], a["writable"], next(rest))
+            )
+            self._base.append(at)
 
         def addresses(places: list[list[int]]) -> list[int]:
-            return [base[arena] + offset for arena, offset in places]
+            return [self._base[arena] + offset for arena, offset in places]
 
         cases = [
             {
@@ -103,7 +118,8 @@ class Runner:
         self._accept("hiera_prepare", code)
         return {"ns": ns, "unused": list(self._candidate.unused)}
 
-    def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _run(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
+        self._take_inputs(request.get("inputs", []), fds)
         if self._copies is None:
             return self._calls(request)
         case, sets = request["case"], request["sets"]
@@ -114,8 +130,19 @@ class Runner:
             self._copies.give_outputs(case, s)
         return answer
 
+    def _take_inputs(self, places: list[list[int]], fds: tuple[int, ...]) -> None:
+        """Map inputs where the candidate knows them; before it has buffers (a rehearsal), anywhere and not for long."""
+        self._platform = self._platform or _platform(self._device)
+        for (arena, offset, size), fd in zip(places, fds, strict=True):
+            if self._base:
+                self._platform.map_at(self._base[arena] + offset, size, fd)
+            else:
+                self._platform.unmap(self._platform.map(size, False, fd), size)
+
     def _calls(self, request: dict[str, Any]) -> dict[str, Any]:
         case, sets = request["case"], request["sets"]
+        looks = [self._candidate.look(case, s, request["look"]) for s in sets] if "look" in request else []
+        seen: list[str] = []
 
         def call(s: int) -> int:
             return self._candidate.run(case, s)
@@ -125,20 +152,46 @@ class Runner:
                 return call(s)
 
         def deliver(s: int) -> None:
+            if looks:
+                seen.extend(looks.pop(0)())
             self._candidate.deliver(case, s)
 
         if request["mode"] == "empty":
             code, ns = self._platform.each(_nothing, _nothing, sets, request["flush"])
         elif request["mode"] == "profile":
             code, ns = self._platform.each(marked, deliver, sets, request["flush"])
-        elif request["mode"] == "batch":
-            code, ns = self._platform.batch(call, deliver, sets)
             self._accept("hiera_run", code)
             return {"ns": ns, "counts": self._platform.counts}
+        elif request["mode"] == "batch":
+            code, ns = self._platform.batch(call, deliver, sets)
         else:
             code, ns = self._platform.each(call, deliver, sets, request["flush"])
         self._accept("hiera_run", code)
+        return {"ns": ns, "seen": seen}
+
+    def _cold(self, request: dict[str, Any]) -> dict[str, Any]:
+        case = request["case"]
+
+        def call(s: int) -> int:
+            return self._candidate.run(case, s)
+
+        def deliver(s: int) -> None:
+            self._candidate.deliver(case, s)
+
+        called = (call, deliver) if request["calls"] else (_nothing, _nothing)
+        code, ns = self._platform.cold_batch(*called, request["sets"])
+        self._accept("hiera_run", code)
         return {"ns": ns}
+
+    def _replay(self, request: dict[str, Any]) -> dict[str, Any]:
+        case = request["case"]
+
+        def call(s: int) -> int:
+            return self._candidate.run(case, s)
+
+        ns = self._platform.replay(call, request["sets"], request["times"])
+        self._platform.mark()
+        return {"ns": [ns]}
 
     def _accept(self, function: str, code: int) -> None:
         self._platform.mark()

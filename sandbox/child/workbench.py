@@ -1,16 +1,20 @@
 """One evaluation's shared buffers and the runner that works on them, as the judge sees both."""
 
+import os
 import random
 from collections.abc import Sequence
 from typing import Any, cast
 
-from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes
+from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes, spec_elements
 from hiera_mcp.sandbox.child.compare import as_bits, same_bits
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.fresh_inputs import FreshInputs, scratch
 from hiera_mcp.sandbox.child.machine import free_memory
-from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural
+from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural, naturals
 
 MAX_WORKSPACE = 16 << 30
+LOOKS = 8
+"""Elements per output that the runner reads right after a call. Few: the reading takes time, and there are many calls."""
 STRETCH = 1024
 """Elements in a row that are withheld until right before a timed call."""
 _NAN = {"float64": (0x7FF8 << 48, 51), "float32": (0x7FC00000, 22), "float16": (0x7E00, 9), "bfloat16": (0x7FC0, 6)}
@@ -36,12 +40,13 @@ class Workbench:
         self._device = device
         self._call_s = float(options.get("call_s", 20.0))
         self._load_s = float(options.get("load_s", 60.0))
-        self._arenas: list[Arena] = []
+        self._arenas: list[Arena | FreshInputs] = []
         self._given: dict[tuple[int, int], list[Any]] = {}
         self._given_params: list[Any] = []
         self._poison: dict[tuple[int, int], list[int]] = {}
         self.sets = 2 if buffer_bytes(contract, 2) < free_memory(device) / 4 else 1
         self.has_prepare = False
+        self._late: list[str] = []
 
     def load(self, kind: str, interface: dict[str, Any]) -> None:
         """Let the runner load the candidate, make all buffers, and hand them over.
@@ -55,7 +60,7 @@ class Workbench:
         self._release()
         self._allocate(workspace)
         handles = [a.handle for a in self._arenas]
-        fds = tuple(h.fd for h in handles)
+        fds = tuple(h.fd for h in handles if h.fd >= 0)
         message = {"op": "buffers", "arenas": [_message(h) for h in handles], **self._places(workspace)}
         self._peer.ask(message, self._load_s, fds)
 
@@ -79,7 +84,9 @@ class Workbench:
             WORKSPACE: (spaces, True),
         }
         for n in (PARAMS, INPUTS, OUTPUTS, WORKSPACE):  # one by one, so that `close` frees what was made
-            self._arenas.append(Arena(*of[n], self._device))
+            specs, writable = of[n]
+            fresh = n == INPUTS and self._device == "cpu"
+            self._arenas.append(FreshInputs(specs) if fresh else Arena(specs, writable, self._device))
 
     def _places(self, workspace: list[int]) -> dict[str, Any]:
         offsets = [a.layout.offsets for a in self._arenas]
@@ -125,12 +132,21 @@ class Workbench:
     def put(self, case: int, s: int, inputs: list[Any]) -> None:
         """Write inputs into a set, and poison its outputs. `inputs` stay the judge's own and must not change."""
         self._given[case, s] = inputs
-        for view, value in zip(self.inputs(case, s), inputs, strict=True):
-            view.copy_(value)
+        room = self._arenas[INPUTS]
+        if isinstance(room, FreshInputs):
+            room.fill(self._range("inputs", case, s), inputs)
+        else:
+            for view, value in zip(self.inputs(case, s), inputs, strict=True):
+                view.copy_(value)
         self.poison(case, s)
 
     def withhold(self, case: int, s: int) -> list[list[slice]]:
-        """Put other values over a few stretches of each input that `put` has written; returns where, for `release`."""
+        """Put other values over a few stretches of each input that `put` has written; returns where, for `release`.
+
+        Nothing on `cpu`, where the runner has none of the inputs before the call.
+        """
+        if self._device == "cpu":
+            return []
         places = [stretches(x.numel()) for x in self._given[case, s]]
         for view, where in zip(self.inputs(case, s), places, strict=True):
             flat = view.view(-1)
@@ -141,6 +157,8 @@ class Workbench:
 
     def release(self, case: int, s: int, withheld: list[list[slice]]) -> None:
         """Bring the true values of what `withhold` has hidden."""
+        if not withheld:
+            return
         for view, value, where in zip(self.inputs(case, s), self._given[case, s], withheld, strict=True):
             for part in where:
                 view.view(-1)[part] = value.reshape(-1)[part]
@@ -165,8 +183,60 @@ class Workbench:
         """
         request = {"op": "run", "case": case, "sets": list(sets), "mode": mode, "flush": flush}
         count = 1 if mode == "batch" else len(sets)
-        ns, seconds = self._peer.numbers(request, "ns", count, self._call_s * max(1, len(sets)))
-        return [n / 1e9 for n in ns], seconds
+        looks = self._looks(case) if mode == "each" and len(sets) == 1 and self._device == "cpu" else []
+        limit_s = self._call_s * max(1, len(sets))
+        reply = self._ask_with_inputs({**request, **({"look": looks} if looks else {})}, case, sets, limit_s)
+        if looks:
+            self._compare_looks(case, sets[0], looks, reply.get("seen"))
+        return [n / 1e9 for n in naturals(reply, "run", "ns", count)], self._peer.seconds
+
+    def _due(self, case: int, sets: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """The inputs that the runner does not have yet: what the request says of them, and their descriptors."""
+        room = self._arenas[INPUTS]
+        if not isinstance(room, FreshInputs):
+            return {}, ()
+        numbers = [self._range("inputs", case, s) for s in dict.fromkeys(sets)]
+        places = [place for n in numbers if (place := room.due(n)) is not None]
+        return {"inputs": [[INPUTS, start, size] for start, size, _ in places]}, tuple(fd for _, _, fd in places)
+
+    def _ask_with_inputs(
+        self, request: dict[str, Any], case: int, sets: Sequence[int], limit_s: float
+    ) -> dict[str, Any]:
+        """Ask, and hand over what the runner does not have yet of these sets' inputs."""
+        due, fds = self._due(case, sets)
+        reply = self._peer.ask({**request, **due}, limit_s, fds)
+        room = self._arenas[INPUTS]
+        if isinstance(room, FreshInputs):
+            room.gone_out(start for _, start, _ in due["inputs"])
+        return reply
+
+    def _looks(self, case: int) -> list[list[int]]:
+        """Random elements of each output of a case, for the runner to read the moment the call returns: what is written
+        later, even before the judge has heard of the end, differs then."""
+        counts = (spec_elements(t) for t in self._contract["cases"][case]["outputs"])
+        draw = random.SystemRandom().randrange
+        return [[draw(n) for _ in range(LOOKS)] if n else [] for n in counts]
+
+    def _compare_looks(self, case: int, s: int, looks: list[list[int]], seen: Any) -> None:
+        specs = self._contract["cases"][case]["outputs"]
+        told = cast("list[Any]", seen) if isinstance(seen, list) else []
+        for n, (spec, view, places) in enumerate(zip(specs, self.outputs(case, s), looks, strict=True)):
+            now = b"".join(element_bytes(view.view(-1)[i]) for i in places).hex()
+            if n >= len(told) or told[n] != now:
+                self._late.append(f"output {spec['name']} was still being written after the call had returned")
+
+    def rehearse(self, case: int, flush: bool) -> float:
+        """Seconds that a request takes which hands over inputs of this size and calls nothing. For a runner that has not
+        loaded its candidate yet, so that nothing of it can tamper with the answer."""
+        request = {"op": "run", "case": case, "sets": [0], "mode": "empty", "flush": flush}
+        if self._device != "cpu":
+            return self._peer.numbers(request, "ns", 1, self._load_s)[1]
+        size = sum(spec_bytes(t) for t in self._contract["cases"][case]["inputs"])
+        fd = scratch(size)
+        try:
+            return self._peer.numbers({**request, "inputs": [[INPUTS, 0, size]]}, "ns", 1, self._load_s, (fd,))[1]
+        finally:
+            os.close(fd)
 
     def profile(self, case: int, s: int) -> dict[str, Any] | None:
         """Let the candidate make one call that is marked for a profiler; what it cost the processor, as a claim.
@@ -175,8 +245,17 @@ class Workbench:
             CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
         """
         request = {"op": "run", "case": case, "sets": [s], "mode": "profile", "flush": False}
-        counts = self._peer.ask(request, self._call_s).get("counts")
+        counts = self._ask_with_inputs(request, case, [s], self._call_s).get("counts")
         return cast("dict[str, Any]", counts) if isinstance(counts, dict) else None
+
+    def cold_batch(self, case: int, sets: Sequence[int], calls: bool) -> float:
+        """Let the runner queue a flush for each of `sets`, with a call behind it or without: seconds outside. CUDA only.
+
+        Raises:
+            CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        request = {"op": "cold", "case": case, "sets": list(sets), "calls": calls}
+        return self._peer.numbers(request, "ns", 1, self._call_s * max(1, len(sets)))[1]
 
     def replay(self, case: int, sets: Sequence[int], times: int) -> tuple[float, float]:
         """Let the runner replay a CUDA graph of calls on `sets`: claimed seconds of all replays, and seconds outside.
@@ -194,7 +273,9 @@ class Workbench:
 
     def damage(self, case: int, s: int) -> list[str]:
         """What the calls have changed that they must not: guard zones, inputs, parameters."""
-        found = [line for arena in self._arenas for line in arena.damaged_guards()]
+        found = list(dict.fromkeys(self._late))
+        self._late.clear()
+        found += [line for arena in self._arenas for line in arena.damaged_guards()]
         if self._device == "cpu":
             return found  # inputs and parameters are sealed: the kernel refuses what would be looked for here
         given = self._given.get((case, s), [])
@@ -252,6 +333,13 @@ def _other(values: Any) -> Any:
     return turned * turned.new_empty(turned.shape).uniform_(0.5, 1.5) if turned.is_floating_point() else turned
 
 
+def element_bytes(element: Any) -> bytes:
+    """The bytes of a tensor of one element."""
+    import torch
+
+    return bytes(element.reshape(1).view(torch.uint8).tolist())
+
+
 def poison_pattern(dtype: str) -> int:
     """Bits to fill an output with, as a signed integer of the element's size."""
     if dtype in _NAN:
@@ -263,4 +351,4 @@ def poison_pattern(dtype: str) -> int:
 
 
 def _message(handle: Handle) -> dict[str, Any]:
-    return {"bytes": handle.bytes, "writable": handle.writable}
+    return {"bytes": handle.bytes, "writable": handle.writable, "reserved": handle.fd < 0}

@@ -1,5 +1,6 @@
 """Judges: one warm per device. Starting one costs an import of torch and the oracle's outputs; keeping one costs memory."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,22 +48,38 @@ class Judge:
         self._box = box
         self._jobs = 0
 
-    async def judge(self, order: dict[str, Any], runner_fd: int) -> str:
-        """Hand over one candidate; `runner_fd` is the judge's end of the socketpair to the runner. Returns the job's name.
+    async def judge(self, order: dict[str, Any], ends: Sequence[int]) -> str:
+        """Hand over one candidate; `ends` are the judge's end of the socketpair to the runner and, where the order says
+        `gated`, of the gate to its box. Returns the job's name.
 
         Raises:
             JudgeLost: it is gone.
         """
+        return await self._hand_over({"op": "judge", **order}, tuple(ends))
+
+    async def compare(self, order: dict[str, Any], ends: Sequence[int]) -> str:
+        """Hand over two candidates to be timed against each other. Returns the job's name.
+
+        Raises:
+            JudgeLost: it is gone.
+        """
+        return await self._hand_over({"op": "compare", **order}, tuple(ends))
+
+    async def _hand_over(self, order: dict[str, Any], fds: tuple[int, ...]) -> str:
         self._jobs += 1
         job = f"j{self._jobs}"
         try:
-            await self._box.channel.send({"op": "judge", "job": job, **order}, (runner_fd,))
+            await self._box.channel.send({**order, "job": job}, fds)
         except Closed as e:
             raise JudgeLost from e
         return job
 
     async def report(self, job: str, on_progress: Notify) -> JudgeReport:
-        """Wait for the report on `job`; `on_progress` hears what it says meanwhile.
+        """Wait for the report on `job`, see `answer`."""
+        return _report(await self.answer(job, on_progress))
+
+    async def answer(self, job: str, on_progress: Notify) -> dict[str, Any]:
+        """Wait for the message with the report on `job`; `on_progress` hears what it says meanwhile.
 
         Raises:
             JudgeLost: it ended, or said what is not in the protocol.
@@ -80,7 +97,7 @@ class Judge:
             elif message.get("event") == "failed":
                 raise SandboxError(f"The judge could not judge: {message.get('error')}", todo=FAILED_TODO)
             elif message.get("event") == "report":
-                return _report(message)
+                return message
 
     async def _receive(self, job: str) -> dict[str, Any]:
         try:

@@ -22,6 +22,7 @@ from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.box import Bind, BoxSpec, Outcome
 from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher import boxes
+from hiera_mcp.sandbox.launcher.gate import gate
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost, Ready
 from hiera_mcp.sandbox.launcher.verdict import judged
@@ -60,9 +61,9 @@ class Job:
     notify: Notify
     ncu: Path | None = None
     """Nsight Compute, where it shall look at one call; nothing is timed then, and no verdict is reached."""
-    checker: Checker | None = None
     counts: bool = False
     """Whether the processor's counters shall be read around one call; as with Nsight Compute."""
+    checker: Checker | None = None
     """The same for compute-sanitizer, which looks at a call of each case."""
 
     @property
@@ -96,6 +97,7 @@ class Job:
             "contract_id": self.request.contract.id,
             "contract": self.request.contract.model_dump(mode="json"),
             "candidate": {"kind": self.built.kind},
+            "gated": self.gated,
             "options": {
                 "protocol": protocol,
                 "call_s": limits.call_s * self.slowdown,
@@ -172,12 +174,12 @@ async def run(job: Job) -> Ended:
 
 
 async def _with_judge(job: Job) -> Ended:
-    async with _judge(job) as found:
+    async with judge_for(job) as found:
         return await _with_runner(job, found)
 
 
 @contextlib.asynccontextmanager
-async def _judge(job: Job) -> AsyncGenerator[Judge]:
+async def judge_for(job: Job) -> AsyncGenerator[Judge]:
     """A judge for the job; kept warm after a clean end or a refusal of the task, ended after any other."""
     await job.notify(f"getting a judge on {job.device}", None)
     judges = job.host.judges
@@ -198,15 +200,18 @@ async def _judge(job: Job) -> AsyncGenerator[Judge]:
 async def _with_runner(job: Job, found: Judge) -> Ended:
     """When this returns or raises, no process of the runner is left."""
     with job.host.work.folder("runner") as folder:
-        _copy(job.built.folder, folder)
+        copy_built(job.built.folder, folder)
         ours, theirs = socket.socketpair()
         with ours, theirs:
             box = await process.start(job.host.isolation, job.spec(folder, theirs.fileno()))
             theirs.close()
             try:
-                name = await found.judge(job.order, ours.fileno())
-                ours.close()
-                report, deadline = await _follow(job, found, name, box)
+                with gate(box.pid) as held:
+                    ends = (ours.fileno(), held.fileno()) if job.gated else (ours.fileno(),)
+                    name = await found.judge(job.order, ends)
+                    ours.close()
+                    held.close()
+                    report, deadline = await _follow(job, found, name, box)
             finally:
                 await box.kill()
         ended = Ended(report, await box.wait(), deadline, found.ready)
@@ -257,7 +262,7 @@ def _busy(last: str) -> SandboxError:
     )
 
 
-def _copy(source: Path, folder: Path) -> None:
+def copy_built(source: Path, folder: Path) -> None:
     """A private copy of what was built, so that no runner sees, or changes, what another one loads."""
     for path in source.iterdir():
         if path.is_file() and not path.is_symlink() and (path.suffix == ".so" or path.name == MODEL_FILE):

@@ -1,0 +1,66 @@
+"""What the judge's own clock says of each claim for a single cold call on `cpu`. Pure.
+
+The judge knows what a request costs beside the call: it rehearsed some before the candidate was loaded, when nothing of the
+candidate could answer late on purpose. What an answer took beyond that and beyond the claim, the claim leaves out. A claim
+counts only as far as this clock bears it out, call by call; and where most claims leave something out, none is credible.
+"""
+
+from collections.abc import Sequence
+
+from hiera_mcp.sandbox.child.measure import Samples
+
+QUICK, USUAL, SLOW = 0.1, 0.25, 0.75
+"""Quantiles of the requests: of those that nothing disturbed, and the one up to which a delay is the host's."""
+MOST = 2.0
+"""The greater quantile counts up to so many times the lesser one."""
+ABSOLUTE_S = 20e-6
+RELATIVE, SHARE = 0.1, 0.75
+"""What claims may leave out before none is credible: of the claim itself, and of a request's cost. Wide, because a host that
+grows busy delays the answers, and because what is left out below that is counted all the same."""
+
+
+def bear_out(samples: Samples) -> None:
+    """Raise each claim to what the judge's clock says at least, and keep what was claimed."""
+    if not samples.rehearsed:
+        return
+    samples.claimed = samples.candidate
+    usual, slow = (quantile(samples.rehearsed, share) for share in (USUAL, SLOW))
+    cost = min(slow, MOST * usual) + samples.delivery + ABSOLUTE_S
+    rows = zip(samples.candidate, samples.outside, strict=True)
+    samples.candidate = [max(claim, outside - cost) for claim, outside in rows]
+    reference, candidate = samples.net(samples.reference), samples.net(samples.candidate)
+    pairs = range(0, len(candidate), 2)
+    samples.ratios = [sum(reference[n : n + 2]) / sum(candidate[n : n + 2]) for n in pairs]
+
+
+def implausible(samples: Samples) -> list[str]:
+    """What is not credible about the claims, with the numbers; empty where nothing is, or nothing was rehearsed."""
+    if not samples.rehearsed:
+        return []
+    missing, allowed = left_out(samples)
+    if missing <= allowed:
+        return []
+    claimed = f"the runner claims {quantile(samples.claimed or samples.candidate, 0.5) * 1e6:.4g} us for one cold call"
+    return [f"{claimed}, the judge's clock outside says {missing * 1e6:.4g} us more (allowed {allowed * 1e6:.4g} us)"]
+
+
+def left_out(samples: Samples) -> tuple[float, float]:
+    """Seconds per call that the claims leave out, and how much is allowed.
+
+    The quickest answers, which a busy neighbour does not reach, against the rehearsals; or against requests that called
+    nothing in between, as far as these are not suspiciously slow themselves.
+    """
+    beside = [
+        outside - claim for outside, claim in zip(samples.outside, samples.claimed or samples.candidate, strict=True)
+    ]
+    rehearsed = quantile(samples.rehearsed, USUAL)
+    between = quantile(samples.empty, USUAL) if samples.empty else 0.0
+    cost = max(rehearsed, min(between, (1 + SHARE) * rehearsed)) + samples.delivery
+    allowed = SHARE * cost + RELATIVE * quantile(samples.claimed or samples.candidate, 0.5) + ABSOLUTE_S
+    return quantile(beside, QUICK) - cost, allowed
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of the others lies."""
+    ordered = sorted(values)
+    return ordered[round(share * (len(ordered) - 1))]

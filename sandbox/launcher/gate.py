@@ -1,0 +1,109 @@
+"""Stops and continues all processes of a runner's box when the judge asks for it; see sandbox/child/gate.py."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Generator, Iterable
+
+from hiera_mcp.sandbox.child.gate import HOLD, REPLY
+from hiera_mcp.sandbox.child.tree import descendants, signal_process
+
+_HOLD_S = 0.25
+"""So long may it take until all processes stand still. They do within a millisecond, unless they wake each other."""
+_STILL = frozenset("TtZX")
+_TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def gate(pid: int) -> Generator[socket.socket]:
+    """The judge's end of a gate to the box whose first process is `pid`."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(ours, _answer, loop, ours, pid)
+    try:
+        with theirs:
+            yield theirs
+    finally:
+        loop.remove_reader(ours)
+        ours.close()
+
+
+def _answer(loop: asyncio.AbstractEventLoop, sock: socket.socket, pid: int) -> None:
+    try:
+        what = sock.recv(1)
+        if what:
+            done = hold(pid) if what == HOLD else _continue(pid)
+            sock.send(REPLY.pack(done, processor_ns(descendants(pid))))
+            return
+    except OSError:
+        pass  # the judge is gone: there is nobody to answer
+    loop.remove_reader(sock)
+
+
+def hold(pid: int) -> bool:
+    """Stop everything below `pid`; whether all of it stands still."""
+    until = time.monotonic() + _HOLD_S
+    while running := [below for below in descendants(pid) if not _stands_still(below)]:
+        if time.monotonic() > until:
+            return False
+        for below in running:
+            signal_process(below, signal.SIGSTOP)
+    return True
+
+
+def _continue(pid: int) -> bool:
+    for below in descendants(pid):
+        signal_process(below, signal.SIGCONT)
+    return True
+
+
+def processor_ns(pids: Iterable[int]) -> int:
+    """Nanoseconds of processor time of these processes: exact for threads that live, and in ticks for those that ended."""
+    numbers = tuple(pids)
+    living = sum(_first_number(f"/proc/{pid}/task/{tid}/schedstat") for pid in numbers for tid in _threads(pid))
+    return max(living, _TICK_NS * sum(_ticks(pid) for pid in numbers))
+
+
+def _stands_still(pid: int) -> bool:
+    return all(_state(f"/proc/{pid}/task/{tid}/stat") in _STILL for tid in _threads(pid))
+
+
+def _state(path: str) -> str:
+    """One letter (proc(5), stat); X where the thread is gone."""
+    fields = _fields_after_name(path)
+    return fields[0] if fields else "X"
+
+
+def _ticks(pid: int) -> int:
+    """Of the process, its ended threads and the children that it has waited for (proc(5), stat, fields 14 to 17)."""
+    fields = _fields_after_name(f"/proc/{pid}/stat")
+    return sum(map(int, fields[11:15])) if fields else 0
+
+
+def _fields_after_name(path: str) -> list[str]:
+    """The name of a program may hold blanks and brackets: what follows its last bracket is well-formed."""
+    return _read(path).rpartition(")")[2].split()
+
+
+def _first_number(path: str) -> int:
+    fields = _read(path).split()
+    return int(fields[0]) if fields else 0
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
