@@ -13,7 +13,7 @@ from hiera_mcp.planning.signals import signals
 from hiera_mcp.tools.base import READS, Ctx, Tool, deps_of
 from hiera_mcp.tools.evidence import evidence_of
 from hiera_mcp.tools.lesson_record import proof_line
-from hiera_mcp.tools.run_state import load_run
+from hiera_mcp.tools.run_state import RunState, load_run
 
 
 class EntryLine(Model):
@@ -75,18 +75,21 @@ async def hiera_knowledge_search(
     evidence come first. Read an entry whole with hiera_artifact_read(uri).
     """
     deps = deps_of(ctx)
+    remembers = True
     if run_id is None:
         entries = deps.knowledge.search(query, direction, space, arch, limit)  # shorter than the way to a thread
         lines = tuple(_line(entry) for entry in entries)
     else:
-        lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, run_id, query, direction, space, arch, limit))
-    lessons = await deps.database(lambda s: s.lessons(query, limit, direction, space))
+        state = await deps.database(lambda s: load_run(s, run_id))
+        remembers = state.run.switches.memory
+        lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, state, query, direction, space, arch, limit))
+    lessons = await deps.database(lambda s: s.lessons(query, limit, direction, space)) if remembers else ()
     return Found(entries=lines, lessons=tuple(map(_lesson_line, lessons)), next_step=_next_step(lines))
 
 
 async def _fitting(
     deps: Deps,
-    run_id: str,
+    state: RunState,
     query: str,
     direction: Direction | None,
     space: Space | None,
@@ -94,7 +97,6 @@ async def _fitting(
     limit: int,
 ) -> tuple[Match, ...]:
     """Entries in the order of how well they fit a run."""
-    state = await deps.database(lambda s: load_run(s, run_id))
     evidence = await evidence_of(deps, state)
     place = arch or evidence.target
     return deps.knowledge.matching(signals(evidence), direction, space, place, limit, query)

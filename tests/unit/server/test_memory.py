@@ -66,3 +66,16 @@ async def test_a_lesson_about_another_direction_than_that_of_its_candidates_is_r
         lesson = {"title": "Blocking pays", "text": "Blocking the loops halved the time here."}
         text = await call.error("hiera_lesson_record", **lesson, candidate_ids=[row["candidate_id"]], direction=other)
     assert other in text and direction in text
+
+
+async def test_a_search_for_a_run_without_memory_shows_no_lessons(bench: Any) -> None:
+    async with bench.session() as call:
+        row = (await call.evaluate(await call.planned_run(), "pass 1e-4"))["results"][0]
+        lesson = {"title": "Blocking pays", "text": "Blocking the loops halved the time here."}
+        await call("hiera_lesson_record", **lesson, candidate_ids=[row["candidate_id"]])
+        found: dict[str, int] = {}
+        for plan in ([], ["no-memory"]):
+            run = await call("hiera_run_start", contract_id=call.contract_id, plan=plan)
+            answer = await call("hiera_knowledge_search", query="blocking", run_id=run["run_id"])
+            found[" ".join(plan)] = len(answer["lessons"])
+    assert found == {"": 1, "no-memory": 0}
