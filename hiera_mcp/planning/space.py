@@ -88,7 +88,7 @@ def reduction_span(view: SpaceView) -> Answer:
     share = sum(view.number(f"{kind}_share") for kind in ("reduction", "normalisation", "scan"))
     if share < 0.05:
         return Answer(4, f"{share:.0%} of the time is in reductions, norms and scans.")
-    loss = grade(elements, (1 << 14, 1 << 18, 1 << 22, 1 << 26)) * (1, 0.25, 0)[_level(view)]
+    loss = grade(elements, (1 << 14, 1 << 18, 1 << 22, 1 << 26)) * (0.5, 0.25, 0)[_level(view)]
     how = ("by hand across blocks", "by hand or by a library", "or left to PyTorch")[_level(view)]
     return Answer(4 - loss, f"Up to {elements:.0f} elements go into one result, combined {how}.")
 
@@ -97,7 +97,7 @@ def library_coverage(view: SpaceView) -> Answer:
     served = max(0.0, view.number("library_share") - view.number("contraction_share"))
     level = _level(view)
     absent = level == 1 and view.known("libraries_installed") and not view.flag("libraries_installed")
-    loss = 0.5 * grade(served, (0.05, 0.2, 0.5, 0.8)) if level == 0 or absent else 0.0
+    loss = 0.25 * grade(served, (0.05, 0.2, 0.5, 0.8)) if level == 0 or absent else 0.0
     missing = " (none is installed)" if absent else ""
     return Answer(4 - loss, f"Besides contractions, libraries{missing} have routines for {served:.0%} of the time.")
 

@@ -1,9 +1,16 @@
 """Rubrics and signals as Markdown tables, for docs/planning.md."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hiera_mcp.model.knowledge import SIGNALS
+from hiera_mcp.model.plan import OptionScore
+from hiera_mcp.model.space import Direction, spaces_of
+from hiera_mcp.planning.decide import Proposal, plan_direction, plan_space
+from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.rubrics import RUBRICS, Rubric, load_rubric
+
+TARGET = "cuda:sm_90a"
+"""Of the table of tasks."""
 
 
 def rubric_table(rubric: Rubric) -> str:
@@ -25,14 +32,30 @@ def signal_table() -> str:
     return table(("signal", "meaning"), [(f"`{name}`", meaning) for name, meaning in SIGNALS.items()])
 
 
+def task_table(evidence: Mapping[str, Evidence]) -> str:
+    """Rubric scores of tasks at the first step, before any candidate: a row per task, bold what is recommended."""
+    rows: list[Sequence[str]] = []
+    for name, known in evidence.items():
+        plans = plan_space(known), plan_direction(known)
+        rows.append((f"`{name}`", *(_cell(o, plan) for plan in plans for o in plan.options)))
+    head = ("task", *(space.value for space in spaces_of(TARGET)), *(d.value for d in Direction))
+    return table(head, rows)
+
+
+def _cell(option: OptionScore, plan: Proposal) -> str:
+    if option.gates:
+        return "forbidden"
+    return f"**{option.total:.2f}**" if option.option == plan.recommended else f"{option.total:.2f}"
+
+
 def generated_sections() -> dict[str, str]:
     """Name of a generated section of docs/planning.md → its text."""
     return {**{kind: rubric_table(load_rubric(kind)) for kind in RUBRICS}, "signals": signal_table()}
 
 
-def with_sections(text: str) -> str:
+def with_sections(text: str, sections: Mapping[str, str] | None = None) -> str:
     """The document with the text between `<!-- NAME -->` and `<!-- /NAME -->` replaced by what is generated."""
-    for name, section in generated_sections().items():
+    for name, section in (generated_sections() if sections is None else sections).items():
         before, found, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition(f"<!-- /{name} -->")
         if not found or not end:
