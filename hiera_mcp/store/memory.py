@@ -18,11 +18,11 @@ SELECT c.run_id, c.round, c.space, c.direction, c.id AS candidate_id, e.status, 
     e.speedup_high, e.candidate_s, e.reference_s, k.floor_seconds, k.task_id, k.target, k.operator_kind, k.floor_bound
 FROM candidates c JOIN runs r ON r.id = c.run_id JOIN contracts k ON k.id = r.contract_id
 JOIN evaluations e ON e.rowid = (SELECT MAX(rowid) FROM evaluations WHERE candidate_id = c.id)
-WHERE e.status != 'not_run' AND c.run_id IN (
+WHERE c.run_id IN (
     SELECT run_id FROM candidates JOIN evaluations n ON n.candidate_id = candidates.id WHERE n.rowid > ?
     UNION SELECT run_id FROM candidates JOIN profiles p ON p.candidate_id = candidates.id WHERE p.rowid > ?)
 ORDER BY c.run_id, c.round, c.rowid"""
-"""The candidates that have a verdict, each with its newest one, of all runs with an evaluation or a profile since."""
+"""The candidates with a result, each with its newest one, of all runs with an evaluation or a profile since."""
 
 _NEWEST = """
 SELECT (SELECT coalesce(MAX(rowid), 0) FROM evaluations) AS evaluation,
@@ -76,9 +76,10 @@ class Memories(Lessons):
             rows = self.rows("SELECT record FROM rounds_imported")
             known.imported = tuple(RoundRecord.model_validate_json(row["record"]) for row in rows)
         changed = self.rows(_JUDGED, [known.upto["evaluation"], known.upto["profile"]])
-        for record in _rounds(changed, self._bottlenecks(), self.origin):
-            earlier = [r for r in known.own.get(record.run_id, ()) if r.round != record.round]
-            known.own[record.run_id] = (*earlier, record)
+        bottlenecks, origin = self._bottlenecks(), self.origin
+        for run_id, rows in groupby(changed, key=lambda row: row["run_id"]):
+            judged = [row for row in rows if row["status"] != "not_run"]
+            known.own[run_id] = tuple(_rounds(judged, bottlenecks, origin))
         known.all = newest((*(r for run in known.own.values() for r in run), *known.imported))
         known.upto = upto
 
@@ -106,16 +107,16 @@ class Memories(Lessons):
         return {row["candidate_id"]: row["bottleneck"] for row in self.rows(sql)}
 
 
-def _rounds(judged: Iterable[Row], bottlenecks: Mapping[str, str], origin: str) -> Iterator[RoundRecord]:
-    for _, run in groupby(judged, key=lambda row: row["run_id"]):
-        rows = list(run)
-        device = next((row["device"] for row in rows if row["device"] and row["status"] == "passed"), rows[0]["target"])
-        before: Row | None = None
-        for _, part in groupby(rows, key=lambda row: row["round"]):
-            mine = list(part)
-            best = _best(mine)
-            yield _record(mine, best, before, bottlenecks, {"origin": origin, "device": device})
-            before = _best([row for row in (before, best) if row])
+def _rounds(judged: Sequence[Row], bottlenecks: Mapping[str, str], origin: str) -> Iterator[RoundRecord]:
+    """The rounds of one run, from its candidates with a verdict in order."""
+    measured_on = (row["device"] for row in judged if row["device"] and row["status"] == "passed")
+    device = next(measured_on, None)
+    before: Row | None = None
+    for _, part in groupby(judged, key=lambda row: row["round"]):
+        mine = list(part)
+        best = _best(mine)
+        yield _record(mine, best, before, bottlenecks, {"origin": origin, "device": device or mine[0]["target"]})
+        before = _best([row for row in (before, best) if row])
 
 
 def _record(

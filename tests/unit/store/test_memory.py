@@ -84,11 +84,24 @@ def test_candidates_without_a_verdict_are_no_memory(store: Store, play: Play, bu
     assert store.remembered() == ()
 
 
-def test_the_newest_verdict_counts(store: Store, play: Play, passed: Evaluation) -> None:
+def test_the_newest_verdict_counts(store: Store, play: Play, passed: Evaluation, build: Build) -> None:
     run_id = play(store, ("parallelism", [WRONG]))
     store.put_outcome(store.candidates(run_id)[0].id, faster(passed, 1.4))
     (record,) = store.remembered()
     assert record.failures == {} and record.best is not None and record.best.median == 1.4
+    store.put_outcome(store.candidates(run_id)[0].id, NotRun(reason="no device", build=build))
+    assert store.remembered() == ()
+
+
+def test_what_went_on_after_it_was_read_is_read_again(
+    store: Store, play: Play, open_store: Callable[[], Store]
+) -> None:
+    play(store, ("parallelism", [1.5]))
+    before, other = store.remembered(), open_store()
+    play(other, ("control_flow", [1.2]))
+    other.import_memory(Memory(rounds=(before[0].model_copy(update={"origin": "o_2", "run_id": "r_2"}),)))
+    assert len(store.remembered()) == 3
+    assert store.remembered() == other.remembered() == open_store().remembered()
 
 
 def test_a_runs_own_rounds_can_be_left_out(store: Store, play: Play) -> None:
