@@ -5,6 +5,7 @@ a matrix product is as large, and as wrong, as the row of the factor that it com
 each dimension; the smallest of their scales counts, and of their slacks the smallest as well.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 CHUNK = 1 << 22
 """Elements per step."""
 LEAST = 64
-"""Elements that a slice must have: the rms, or the greatest error, of fewer says too little of what an honest error may be."""
+"""Elements that are not zero which a slice must have: the rms, or the greatest error, of fewer (a channel that an activation
+has almost cut off) says too little of what an honest error may be."""
 SMALLER = 0.25
 """While no slice is below this part of the whole's scale, the whole's is the measure for all."""
 ROUNDING = 2.0**-23
@@ -59,7 +61,12 @@ def slices_of(truth: Any, reference: Any, rms: float, tiny: float, tolerance: di
     """
     dims = slice_dims(truth.shape)
     scales = {d: (v / (truth.numel() // truth.shape[d])).sqrt() for d, v in _squares(truth, dims).items()}
-    if all(bool((v >= SMALLER * rms).all()) for v in scales.values()):
+    if _alike(scales, rms):
+        return None
+    counts = fold(truth.shape, dims, lambda part: (truth[part] != 0).double(), "sum")
+    few = {d: v < LEAST for d, v in counts.items()}
+    scales = {d: v.masked_fill(few[d], rms) for d, v in scales.items()}
+    if _alike(scales, rms):
         return None
     plain = Slices(scales, {}, rms, tolerance["rtol"], tolerance["atol"], tiny)
 
@@ -68,8 +75,13 @@ def slices_of(truth: Any, reference: Any, rms: float, tiny: float, tolerance: di
         return (reference[part].double() - right).abs() / plain.bracket(part, right)
 
     factor = tolerance["reference_factor"]
-    slacks = {d: factor * v for d, v in fold(truth.shape, dims, ratio, "amax").items()}
+    greatest = fold(truth.shape, dims, ratio, "amax")
+    slacks = {d: (factor * v).masked_fill(few[d], math.inf) for d, v in greatest.items()}
     return Slices(scales, slacks, rms, plain.rtol, plain.atol, tiny)
+
+
+def _alike(scales: Vectors, rms: float) -> bool:
+    return all(bool((v >= SMALLER * rms).all()) for v in scales.values())
 
 
 def slice_dims(shape: Sequence[int]) -> list[int]:

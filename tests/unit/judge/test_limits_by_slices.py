@@ -82,6 +82,15 @@ def test_a_dead_channel_may_hold_rounding_and_nothing_more() -> None:
     assert expected.error(rounding) <= 1 < expected.error(wrong)
 
 
+def test_a_channel_that_an_activation_has_almost_cut_off_is_measured_by_the_whole() -> None:
+    x = torch.rand(8, 16, 100)
+    x[:, 2] = torch.relu(x[:, 2] - 0.98) * 1e-2
+    expected, off = expect(x.clone(), x.double(), SINGLE), x.clone()
+    assert 0 < int((x[:, 2] > 0).sum()) < 64
+    off[:, 2] += 1e-5
+    assert expected.error(off) <= 1
+
+
 def test_what_is_below_the_smallest_normal_number_may_be_flushed() -> None:
     x = torch.rand(64, 64)
     x[1] = 1e-41
