@@ -65,7 +65,9 @@ def prepare_folder(spec: BoxSpec) -> None:
 def place(spec: BoxSpec) -> Placed:
     """Translate the paths of a spec."""
     stage = _stage(spec.binds)
-    moved = {BOX: str(spec.work), **{_top(bind.inside): f"{stage}{_top(bind.inside)}" for bind in _moved(spec.binds)}}
+    kept = (spec.work, *(Path(bind.inside) for bind in spec.binds if _in_place(bind)))
+    tops = [_top(bind.inside, kept) for bind in spec.binds if not _in_place(bind)]
+    moved = {BOX: str(spec.work), **{top: f"{stage}{top}" for top in tops}}
     tmp = str(spec.work / TMP) if spec.writable else "/nonexistent"
     defaults = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -133,13 +135,18 @@ def _continues_path(before: str) -> bool:
     return "/" in word
 
 
-def _moved(binds: tuple[Bind, ...]) -> list[Bind]:
-    return [bind for bind in binds if bind.inside != str(bind.host)]
+def _in_place(bind: Bind) -> bool:
+    """Whether the path inside leads to the right file on the host as well."""
+    return Path(bind.inside).resolve() == bind.host.resolve()
 
 
-def _top(inside: str) -> str:
-    """The first two folders, which is what a command line or PYTHONPATH names: /opt/hiera."""
-    return "/" + "/".join(Path(inside).parts[1:3])
+def _top(inside: str, kept: tuple[Path, ...]) -> str:
+    """The folder to replace for a path that is not in place: the shortest one (command lines and PYTHONPATH name folders
+    above it, such as /opt/hiera) that holds nothing which keeps its path."""
+    parts = Path(inside).parts
+    above = (Path(*parts[:count]) for count in range(3, len(parts)))
+    free = (folder for folder in above if not any(path.is_relative_to(folder) for path in kept))
+    return str(next(free, Path(inside)))
 
 
 @cache
@@ -148,7 +155,9 @@ def _stage(binds: tuple[Bind, ...]) -> str:
     folder = tempfile.mkdtemp(prefix="hiera-stage-")
     os.chmod(folder, 0o755)
     weakref.finalize(_stage, discard, Path(folder))
-    for bind in _moved(binds):
+    for bind in binds:
+        if _in_place(bind):
+            continue
         link = Path(folder + bind.inside)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(bind.host.resolve())
