@@ -12,6 +12,11 @@ from hiera_mcp.planning.evidence import Evidence, Outcome
 from hiera_mcp.planning.parents import select_parents
 
 FAILURES_SHOWN = 6
+NOTES_SHOWN = 8
+LINE = 240
+"""Characters of one line of what the server says; the contract and the log hold the rest."""
+MOST_CHARACTERS = 8000
+"""Of a brief besides the strategy itself: about 2,000 tokens."""
 
 REMEDIES: dict[Status, str] = {
     Status.INVALID_SPACE: "stay inside the decided space, or plan a larger one",
@@ -32,6 +37,8 @@ class Failure(Model):
     count: int
     candidates: tuple[str, ...]
     remedy: Text
+    fixed_in: str = ""
+    """A candidate that was derived from one of these and passed, with its idea."""
 
 
 def failures(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
@@ -40,7 +47,7 @@ def failures(outcomes: Sequence[Outcome]) -> tuple[Failure, ...]:
     for outcome in outcomes:
         if isinstance(outcome.status, Status) and not outcome.passed:
             groups.setdefault((outcome.status, _pattern(outcome.reason)), []).append(outcome)
-    rows = [_failure(status, group) for (status, _), group in groups.items()]
+    rows = [_failure(status, group, outcomes) for (status, _), group in groups.items()]
     return tuple(sorted(rows, key=lambda f: -f.count))
 
 
@@ -53,19 +60,24 @@ def render_brief(contract: Contract, evidence: Evidence, strategy: Strategy, lef
         (f"Strategy: {strategy.title}", _strategy(strategy)),
         ("Constraints", _bullets([*strategy.constraints, *rules])),
         ("Failures to avoid", _failures(evidence)),
-        (f"The next candidates (up to {left})", _diversity(left)),
+        (f"The next candidates (up to {left})", _diversity(left, strategy, select_parents(evidence.outcomes))),
         ("Binding", _binding(contract, strategy)),
     )
     return "\n\n".join(f"## {title}\n{text}" for title, text in sections)
 
 
-def _failure(status: Status, group: list[Outcome]) -> Failure:
+def _failure(status: Status, group: list[Outcome], outcomes: Sequence[Outcome]) -> Failure:
+    ids = {o.candidate_id for o in group}
+    fixed = next((o for o in outcomes if o.passed and o.parent_id in ids), None)
     return Failure(
         status=status,
         cause=_one_line(group[-1].reason) or status.value,
         count=len(group),
         candidates=tuple(o.name for o in group),
         remedy=REMEDIES[status],
+        fixed_in=""
+        if fixed is None
+        else f"{fixed.name}{f' ({_one_line(fixed.idea, LINE // 2)})' if fixed.idea else ''}",
     )
 
 
@@ -78,15 +90,24 @@ def _task(contract: Contract) -> str:
     floor = contract.floor
     return (
         f"{contract.task.name} on {contract.target}, {contract.precision}. "
-        f"Floor {floor.seconds * 1e6:.3g} µs a call, bound by {floor.bound} ({floor.arithmetic})."
+        f"Floor {floor.seconds * 1e6:.3g} µs a call, bound by {floor.bound} ({_one_line(floor.arithmetic)})."
     )
 
 
 def _parents(evidence: Evidence) -> str:
     rows = [_parent(o) for o in select_parents(evidence.outcomes)]
-    return (
-        _bullets(rows) if rows else "None has passed yet: start from the contract's skeleton and get one right first."
-    )
+    if not rows:
+        return "None has passed yet: start from the contract's skeleton and get one right first."
+    return _bullets([*rows, *_profiled(evidence)])
+
+
+def _profiled(evidence: Evidence) -> list[str]:
+    """What the profile of the best one shows; else how to get one."""
+    if evidence.profile is None:
+        return [f"No profile: {evidence.profile_reason}."]
+    hot = next((line for launch in evidence.profile.launches for line in launch.lines), None)
+    where = f" Most samples: {hot.file}:{hot.line} `{hot.text.strip()}`." if hot else ""
+    return [_one_line(f"Profile of the best: {evidence.profile.summary}{where}", 2 * LINE)]
 
 
 def _parent(outcome: Outcome) -> str:
@@ -116,26 +137,40 @@ def _standing(contract: Contract, strategy: Strategy) -> list[str]:
         _space_rule(strategy),
         f"Precision {contract.precision}; {tf32}; outputs are compared at rtol {tolerance.rtol:g}, atol {tolerance.atol:g}.",
         "Every call computes every output from its inputs: nothing is kept between calls.",
-        *contract.notes,
+        *(_one_line(note) for note in contract.notes[:NOTES_SHOWN]),
+        *_more_notes(contract),
     ]
 
 
+def _more_notes(contract: Contract) -> list[str]:
+    left = len(contract.notes) - NOTES_SHOWN
+    return [f"{left} more: hiera://contracts/{contract.id}/lists/notes"] if left > 0 else []
+
+
 def _failures(evidence: Evidence) -> str:
-    rows = [f"{f.status} ×{f.count}: {f.cause} → {f.remedy}" for f in failures(evidence.outcomes)[:FAILURES_SHOWN]]
+    rows = [_warning(f) for f in failures(evidence.outcomes)[:FAILURES_SHOWN]]
     return _bullets(rows) if rows else "None so far."
 
 
-def _diversity(left: int) -> str:
+def _warning(f: Failure) -> str:
+    fix = f"fixed in {f.fixed_in}" if f.fixed_in else f.remedy
+    return f"{f.status} ×{f.count}: {f.cause} → {fix}"
+
+
+def _diversity(left: int, strategy: Strategy, parents: Sequence[Outcome]) -> str:
+    """Which part each of the candidates plays; those that the round has no place for are left out, the last ones first."""
     if left <= 1:
         return "One candidate: the strategy as it stands, with the safest parameters."
-    return _bullets(
-        [
-            "One that follows the strategy with the safest parameters.",
-            "Some that vary one number each (tile, unroll, threads), so that the cause of a difference is known.",
-            "At least one that differs in structure or starts from another parent.",
-            "No two that differ in nothing the profile could show.",
-        ]
-    )
+    numbers = _one_line(", ".join(strategy.parameters) or "tile, unroll, threads", LINE // 2)
+    other = f"starts from {parents[1].name}" if len(parents) > 1 else "is written anew, not edited"
+    parts = [
+        "One follows the strategy with the safest parameters, so that the round has a correct base.",
+        f"Up to {max(1, left // 2)} vary one number each ({numbers}), so that the cause of a difference is known.",
+        "One does without the step that is least sure to pay.",
+        f"One {other}.",
+        "One differs in structure: another split of the work, another place for the data.",
+    ]
+    return _bullets([*parts[:left], "No two differ in nothing that a profile could show."])
 
 
 def _binding(contract: Contract, strategy: Strategy) -> str:
@@ -154,6 +189,6 @@ def _bullets(rows: Sequence[str]) -> str:
     return "\n".join(f"- {row}" for row in rows)
 
 
-def _one_line(text: str, limit: int = 160) -> str:
+def _one_line(text: str, limit: int = LINE) -> str:
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

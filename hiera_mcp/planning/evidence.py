@@ -25,6 +25,7 @@ class Outcome(Model):
     round: int
     space: Space
     direction: Direction | None
+    parent_id: str | None = None
     status: Status | Literal["not_run", "pending"]
     reason: str = ""
     """The evaluation's one line, or the first compiler error."""
@@ -107,6 +108,7 @@ def outcome_of(
         round=candidate.round,
         space=candidate.space,
         direction=candidate.direction,
+        parent_id=candidate.parent_id,
         status=_status(result),
         reason="" if result is None else _first_cause(result),
         timing=timing,

@@ -6,8 +6,9 @@ import pytest
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.plan import Strategy
+from hiera_mcp.model.profile import Launch, Profile, SourceLine
 from hiera_mcp.model.space import Direction, Space
-from hiera_mcp.planning.brief import failures, render_brief
+from hiera_mcp.planning.brief import MOST_CHARACTERS, failures, render_brief
 from hiera_mcp.planning.evidence import Outcome, gather
 
 
@@ -65,6 +66,67 @@ def test_the_brief_holds_all_that_a_writer_needs(
     ):
         assert part in text
     assert len(text.split()) < 600
+
+
+def test_a_failure_that_was_corrected_names_the_correction(outcome: Callable[..., Outcome]) -> None:
+    rows = failures(
+        [
+            outcome("broken", status="crash", reason="illegal address"),
+            outcome("other", status="timeout", reason="endless"),
+            outcome("again", status="crash", reason="illegal address", parent_id="k_broken"),
+            outcome("right", 2.0, parent_id="k_again", idea="the tail is masked"),
+        ]
+    )
+    assert {f.status: f.fixed_in for f in rows} == {"crash": "right (the tail is masked)", "timeout": ""}
+
+
+def test_the_profile_of_the_best_is_told_with_its_hottest_line(
+    contract: Callable[..., Contract], outcome: Callable[..., Outcome], strategy: Strategy
+) -> None:
+    line = SourceLine(
+        file="cuda_source.cu",
+        line=8,
+        text=" y[i] = x[i];",
+        samples=9,
+        share=0.9,
+        stall="",
+        stall_share=0,
+        instruction="STG",
+    )
+    launch = Launch(kernel="k", share=1.0, seconds=None, metrics=(), lines=(line,))
+    profile = Profile(bottleneck="memory", summary="Bound by memory.", metrics=(), launches=(launch,))
+    c = contract()
+    text = render_brief(c, gather(c, [outcome("a", 2.0)], profile=profile), strategy, left=6)
+    assert "Profile of the best: Bound by memory. Most samples: cuda_source.cu:8 `y[i] = x[i];`." in text
+    without = render_brief(c, gather(c, [outcome("a", 2.0)]), strategy, left=6)
+    assert "No profile: the best candidate has not been profiled." in without
+
+
+@pytest.mark.parametrize("left", [6, 3, 2, 1])
+def test_there_is_advice_for_as_many_candidates_as_the_round_takes(
+    left: int, contract: Callable[..., Contract], outcome: Callable[..., Outcome], strategy: Strategy
+) -> None:
+    c = contract()
+    text = render_brief(c, gather(c, [outcome("a", 2.0), outcome("b", 2.0)]), strategy, left=left)
+    advice = text.partition("## The next candidates")[2].partition("##")[0]
+    assert 1 <= advice.count("- One") + advice.count("- Up to") + advice.count("One candidate:") <= left
+    if left == 6:
+        assert "(threads_per_block)" in advice and "starts from b" in advice
+
+
+def test_a_brief_stays_within_its_size_whatever_the_run_has_seen(
+    contract: Callable[..., Contract], outcome: Callable[..., Outcome], strategy: Strategy
+) -> None:
+    long = "words and more " * 400
+    c = contract().model_copy(update={"notes": (long,) * 40})
+    c = c.model_copy(update={"floor": c.floor.model_copy(update={"arithmetic": long})})
+    ids = [f"{chr(97 + i)}{'x' * 62}" for i in range(20)]
+    failed = [outcome(n, status="crash", reason=f"{n[0] * (i + 3)} {long}") for i, n in enumerate(ids)]
+    fixed = [outcome(f"y{n}"[:64], 2.0, parent_id=f"k_{n}", idea=long) for n in ids]
+    profile = Profile(bottleneck="memory", summary=long, metrics=())
+    text = render_brief(c, gather(c, [*failed, *fixed], profile=profile), strategy, left=6)
+    assert len(text) - len(strategy.model_dump_json()) < MOST_CHARACTERS
+    assert f"32 more: hiera://contracts/{c.id}/lists/notes" in text
 
 
 def test_the_first_brief_says_that_there_is_no_parent(contract: Callable[..., Contract], strategy: Strategy) -> None:
