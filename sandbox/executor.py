@@ -1,6 +1,6 @@
 """The executor interface: what the rest of the project knows about running untrusted code.
 
-The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these eight
+The local launcher (sandbox/local.py) is the first executor. Another one, for GPUs on many hosts, needs these nine
 methods and plain data only.
 """
 
@@ -13,9 +13,11 @@ from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
+    CompareRequest,
     DoctorReport,
     EvaluateRequest,
     HostRates,
+    PairReport,
     ProfileRequest,
     Trace,
     TraceRequest,
@@ -41,6 +43,8 @@ class Executor(Protocol):
     async def check(self, request: CheckRequest, notify: Notify) -> CheckReport: ...
 
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun: ...
+
+    async def compare(self, request: CompareRequest, notify: Notify) -> PairReport: ...
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled: ...
 

@@ -23,9 +23,11 @@ from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest
 from hiera_mcp.model.work import (
     CheckReport,
     CheckRequest,
+    CompareRequest,
     DoctorReport,
     EvaluateRequest,
     HostRates,
+    PairReport,
     ProfileRequest,
     Trace,
     TraceRequest,
@@ -43,7 +45,7 @@ T = TypeVar("T", bound=Model)
 Message = dict[str, Any]
 RESULTS: dict[str, type[Model]] = {
     cls.__name__: cls
-    for cls in (Trace, HostRates, CheckReport, Evaluation, NotRun, Profiled, Sanitized, DoctorReport)
+    for cls in (Trace, HostRates, CheckReport, Evaluation, NotRun, PairReport, Profiled, Sanitized, DoctorReport)
 }
 
 
@@ -75,6 +77,9 @@ class LocalExecutor:
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
         result = await self._ask("evaluate", request, notify)
         return result if isinstance(result, NotRun) else _expect(Evaluation, result)
+
+    async def compare(self, request: CompareRequest, notify: Notify) -> PairReport:
+        return _expect(PairReport, await self._ask("compare", request, notify))
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
         return _expect(Profiled, await self._ask("profile", request, notify))

@@ -16,9 +16,11 @@ from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.run import Candidate, Job, JobState
 from hiera_mcp.model.work import EvaluateRequest
 from hiera_mcp.planning.next_step import ORDER
+from hiera_mcp.planning.parents import rivals
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.store import NewCandidate, Store
 from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, Tool, WaitS, deps_of, finish, unfinished
+from hiera_mcp.tools.pairs import time_together
 from hiera_mcp.tools.run_state import NOT_EVALUATED, RunState, load_run
 from hiera_mcp.tools.sanitizing import check_best
 from hiera_mcp.tools.sources import Submission, check_files
@@ -167,11 +169,26 @@ async def _evaluate(deps: Deps, run_id: str, notify: Notify, ids: Sequence[str])
             group.start_soon(batch.evaluate, candidate)
     if len(batch.errors) == len(ids):
         raise batch.errors[0]
+    for candidate in candidates:
+        await _meet_rivals(deps, candidate, notify)
     await check_best(deps, run_id, notify)
     state = await deps.database(lambda s: load_run(s, run_id))
     found = {row.candidate_id: row for row in state.rows}
     best = found.get(state.best_id or "")
     return Evaluated(results=tuple(found[i] for i in ids), best=best).model_dump(mode="json")
+
+
+async def _meet_rivals(deps: Deps, candidate: Candidate, notify: Notify) -> None:
+    """Have a candidate timed in one session with its parent, and with the best before it, where it is close to them."""
+    state = await deps.database(lambda s: load_run(s, candidate.run_id))
+    if candidate.id not in {o.candidate_id for o in state.sound}:
+        return
+    others = {o.candidate_id for o in rivals(state.sound, candidate.id, candidate.parent_id)}
+    others -= {b if a == candidate.id else a for a, b in state.pairs if candidate.id in (a, b)}  # tried already
+    if not others:
+        return
+    await time_together(deps, candidate, [c for c in state.candidates if c.id in others], notify)
+    await deps.database(lambda s: _set_best(s, candidate.run_id))
 
 
 class _Batch:
@@ -228,9 +245,13 @@ def _request(store: Store, candidate: Candidate) -> EvaluateRequest:
 def _record(store: Store, candidate: Candidate, outcome: Evaluation | NotRun) -> None:
     """Store what became of a candidate, and whether it now leads its run."""
     store.put_outcome(candidate.id, outcome)
-    state = load_run(store, candidate.run_id)
+    _set_best(store, candidate.run_id)
+
+
+def _set_best(store: Store, run_id: str) -> None:
+    state = load_run(store, run_id)
     if state.best_id is not None and state.best_id != state.run.best_candidate_id:
-        store.set_best(candidate.run_id, state.best_id)
+        store.set_best(run_id, state.best_id)
 
 
 TOOL = Tool(hiera_candidates_evaluate, "Evaluate candidates", ADDS)

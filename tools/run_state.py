@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hiera_mcp.model.contract import Contract
-from hiera_mcp.model.evaluation import Comparison, Evaluation, NotRun
+from hiera_mcp.model.evaluation import Comparison, NotRun
 from hiera_mcp.model.plan import DecisionKind
 from hiera_mcp.model.profile import Prediction, Profile
 from hiera_mcp.model.run import Candidate, Job, Run
@@ -13,9 +13,10 @@ from hiera_mcp.planning.evidence import Outcome as Judged
 from hiera_mcp.planning.evidence import outcome_of
 from hiera_mcp.planning.next_step import RunState as Standing
 from hiera_mcp.planning.next_step import goal_speedup, next_step
-from hiera_mcp.planning.parents import best_of, compare, select_parents
+from hiera_mcp.planning.parents import best_of, select_parents, versus
 from hiera_mcp.store import RecordedDecision, Store
 from hiera_mcp.tools.candidate_rows import Outcome, rows, shortened
+from hiera_mcp.tools.pairs import Pairs, comparisons_of, pairs_of, with_refusal
 from hiera_mcp.tools.predicted import texts
 from hiera_mcp.tools.views import CandidateRow, DecisionRow
 
@@ -38,6 +39,8 @@ class RunState:
     open_jobs: tuple[Job, ...]
     failures: Mapping[str, str]
     """Candidate id → why the sandbox could not evaluate it, the last time it tried."""
+    pairs: Pairs
+    """Sessions of two candidates."""
     checked: Mapping[str, Sanitized]
     """What compute-sanitizer said of those that it looked at."""
     best_profile: Profile | None = None
@@ -48,7 +51,10 @@ class RunState:
     @property
     def judged(self) -> tuple[Judged, ...]:
         """The candidates as the planner sees them."""
-        return tuple(outcome_of(c, self.outcomes.get(c.id), self.contract) for c in self.candidates)
+        return tuple(
+            outcome_of(c, self.outcomes.get(c.id), self.contract, comparisons_of(self.pairs, c.id))
+            for c in self.candidates
+        )
 
     @property
     def rows(self) -> tuple[CandidateRow, ...]:
@@ -133,9 +139,10 @@ class RunState:
         return tuple(_decision_row(d, said.get(d.id, "")) for d in self.decisions)
 
     def _versus_parents(self) -> dict[str, Comparison]:
-        timings = {i: o.timing for i, o in self.outcomes.items() if isinstance(o, Evaluation) and o.timing}
-        pairs = ((c.id, timings.get(c.id), timings.get(c.parent_id or "")) for c in self.candidates)
-        return {i: compare(own, parent) for i, own, parent in pairs if own and parent}
+        judged = {o.candidate_id: o for o in self.judged}
+        of_two = ((c.id, c.parent_id, judged[c.id], judged.get(c.parent_id or "")) for c in self.candidates)
+        found = {i: (p, versus(own, parent)) for i, p, own, parent in of_two if p and parent}
+        return {i: with_refusal(c, self.pairs, i, p) for i, (p, c) in found.items() if c}
 
     def _pending(self) -> dict[str, str]:
         """Candidates without a result that will not get one by waiting: id → why."""
@@ -159,6 +166,7 @@ def load_run(store: Store, run_id: str) -> RunState:
         failures=_failures(store, run_id),
         predictions=store.predictions(run_id),
         checked=store.sanitized(run_id),
+        pairs=pairs_of(store, run_id),
     )
     return replace(state, best_profile=store.profile(state.best_id)) if state.best_id else state
 

@@ -77,7 +77,7 @@ class Comparing:
         found: list[str] = []
         for self._at, side in enumerate((this, other)):
             found += doubts(side, self._floor, self._reference.device)
-        return found + unequal(this, other)
+        return found + unequal(this, other, self._reference.device)
 
     def _turn(self, name: str) -> None:
         self._at = NAMES.index(name)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.cudart import cuda_runtime
+from hiera_mcp.sandbox.child.failure import CandidateFailure
 
 _STAGE_BYTES = 64 << 20
 
@@ -32,8 +33,8 @@ class CudaPlatform:
         self._index = index
         runtime.setDevice(index)
         runtime.free(0)  # creates the context now, and not inside a timed region
-        self.stream: int = runtime.streamCreateWithFlags(runtime.streamNonBlocking)
         self.counts = None  # what the processor spends says nothing of a kernel
+        self.stream: int = runtime.streamCreateWithFlags(runtime.streamNonBlocking)
         l2 = runtime.deviceGetAttribute(runtime.cudaDevAttrL2CacheSize, index)
         self._flush_bytes: int = max(2 * l2, 64 << 20)
         self._flush: int = runtime.malloc(self._flush_bytes)
@@ -77,13 +78,20 @@ class CudaPlatform:
         times: list[int] = []
         for s in sets:
             if flush:
-                self._fill ^= 0xFF
-                self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
+                self._flush_l2()
             code, ns = self.once(lambda s=s: call(s), lambda s=s: deliver(s))
             times.append(ns)
             if code:
                 return code, times
         return 0, times
+
+    def _flush_l2(self) -> None:
+        """Queue a write of more than L2 holds. Lines that the candidate has marked as persisting would outlive it, and become
+        ordinary ones first (CUDA driver API, cuCtxResetPersistingL2Cache; not supported everywhere, as such lines are not).
+        """
+        ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
+        self._fill ^= 0xFF
+        self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
 
     def batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
         """Call and deliver for each buffer set without a pause, timed together."""
@@ -98,6 +106,52 @@ class CudaPlatform:
 
         code, ns = self.once(all_of_them)
         return code, [ns]
+
+    def cold_batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
+        """As `batch`, with a flush before each call."""
+
+        def flushed(s: int) -> int:
+            self._flush_l2()
+            return call(s)
+
+        return self.batch(flushed, deliver, sets)
+
+    def replay(self, call: Call, sets: Sequence[int], times: int) -> int:
+        """Capture one call for each buffer set into a graph; nanoseconds that `times` replays of it take.
+
+        Raises:
+            CandidateFailure: the calls cannot be captured.
+        """
+        graph = self._captured(call, sets)
+        try:
+            self._cuda.graphLaunch(graph, self.stream)  # uploads it
+            self._cuda.deviceSynchronize()
+
+            def all_of_them() -> int:
+                for _ in range(times):
+                    self._cuda.graphLaunch(graph, self.stream)
+                return 0
+
+            return self.once(all_of_them)[1]
+        finally:
+            self._cuda.graphExecDestroy(graph)
+
+    def _captured(self, call: Call, sets: Sequence[int]) -> int:
+        """An executable graph. Captured strictly: what allocates or waits is refused, and not done behind the graph."""
+        codes: list[int] = []
+        try:
+            self._cuda.streamBeginCapture(self.stream, self._cuda.streamCaptureModeGlobal)
+            try:
+                codes += [call(s) for s in sets]
+            finally:
+                graph = self._cuda.streamEndCapture(self.stream)
+            executable = self._cuda.graphInstantiate(graph)
+            self._cuda.graphDestroy(graph)
+        except self._cuda.CUDARuntimeError as e:
+            raise CandidateFailure(f"the calls cannot be captured ({_first_code(codes) or e})") from e
+        if any(codes):
+            raise CandidateFailure(f"the calls cannot be captured (hiera_run returned {_first_code(codes)})")
+        return int(executable)
 
     @contextlib.contextmanager
     def marked(self) -> Generator[None]:
@@ -126,3 +180,8 @@ class CudaPlatform:
         self._cuda.eventDestroy(start)
         self._cuda.eventDestroy(end)
         return ns
+
+
+def _first_code(codes: Sequence[int]) -> int:
+    """The first code that is not 0; 0 when there is none."""
+    return next((code for code in codes if code), 0)

@@ -6,10 +6,11 @@ from typing import Any
 from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.sanitizer import SanitizeRequest
-from hiera_mcp.model.work import CheckRequest, EvaluateRequest, ProfileRequest, TraceRequest
+from hiera_mcp.model.work import CheckRequest, CompareRequest, EvaluateRequest, ProfileRequest, TraceRequest
 from hiera_mcp.sandbox import doctor
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import check
+from hiera_mcp.sandbox.launcher.comparing import compare
 from hiera_mcp.sandbox.launcher.evaluating import evaluate, profile
 from hiera_mcp.sandbox.launcher.host import Host
 from hiera_mcp.sandbox.launcher.rates import host_rates
@@ -43,6 +44,10 @@ async def _sanitize(host: Host, request: Any, notify: Notify) -> Model:
     return await sanitize(host, SanitizeRequest.model_validate(request), notify)
 
 
+async def _compare(host: Host, request: Any, notify: Notify) -> Model:
+    return await compare(host, CompareRequest.model_validate(request), notify)
+
+
 async def _doctor(host: Host, request: Any, notify: Notify) -> Model:
     chosen = None if isinstance(host.found, NoIsolationError) else host.found
     return await doctor.report(chosen, bool(request.get("thorough")))
@@ -53,6 +58,7 @@ OPERATIONS: dict[str, Operation] = {
     "host_rates": _host_rates,
     "check": _check,
     "evaluate": _evaluate,
+    "compare": _compare,
     "profile": _profile,
     "sanitize": _sanitize,
     "doctor": _doctor,

@@ -41,7 +41,16 @@ from hiera_mcp.model.evaluation import (
 )
 from hiera_mcp.model.profile import Metric, Profile, Profiled
 from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest, ToolResult
-from hiera_mcp.model.work import CheckReport, CheckRequest, DoctorReport, EvaluateRequest, HostRates, ProfileRequest
+from hiera_mcp.model.work import (
+    CheckReport,
+    CheckRequest,
+    CompareRequest,
+    DoctorReport,
+    EvaluateRequest,
+    HostRates,
+    PairReport,
+    ProfileRequest,
+)
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.server import create_server
 from hiera_mcp.settings import Settings
@@ -170,6 +179,14 @@ class ScriptedExecutor:
 
     async def evaluate(self, request: EvaluateRequest, notify: Notify) -> Evaluation | NotRun:
         return await self._script(request, notify)
+
+    async def compare(self, request: CompareRequest, notify: Notify) -> PairReport:
+        """By the seconds that their texts name, to a thousandth."""
+        texts = (" ".join(sources.values()) for sources in (request.sources, request.other.sources))
+        this, other = (float(text.partition(" ")[2].split()[0]) for text in texts)
+        self.started.append(f"compare {this:g} with {other:g}")
+        ratio = other / this
+        return PairReport(ratio=Interval(median=ratio, low=ratio * 0.999, high=ratio * 1.001), rounds=11)
 
     async def profile(self, request: ProfileRequest, notify: Notify) -> Profiled:
         if self.profiles:
