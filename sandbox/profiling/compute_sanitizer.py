@@ -15,6 +15,8 @@ MOST_REPORTS = 400
 """Reports that a tool prints; one defect brings one for each thread."""
 PADDING = 512
 """Bytes after each allocation that belong to nobody, so that an access a little too far does not hit the next one."""
+CONNECT_S = 120
+"""So long may the target take until it uses CUDA: the runner waits for its judge, which draws parameters first."""
 _OWN: dict[SanitizerTool, tuple[str, ...]] = {
     "memcheck": (
         *("--leak-check", "full", "--padding", str(PADDING), "--report-api-errors", "explicit"),
@@ -53,5 +55,5 @@ def command(program: Path, tool: SanitizerTool, target: Sequence[str], log: str)
         target: the runner's command line.
         log: file for the tool's own output, so that the target's does not mix with it.
     """
-    common = ("--log-file", log, "--print-limit", str(MOST_REPORTS))
+    common = ("--log-file", log, "--print-limit", str(MOST_REPORTS), "--launch-timeout", str(CONNECT_S))
     return (str(program), "--tool", tool, *common, *_OWN[tool], *target)
