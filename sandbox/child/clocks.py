@@ -131,6 +131,8 @@ def disagreements(slope: Slope, samples: Samples, floor: MemoryFloor, device: st
 
 
 def _cold(samples: Samples) -> list[str]:
+    if samples.together:
+        return outside_clock.series_implausible(samples)
     if not samples.empty:
         return []
     if samples.rehearsed:

@@ -14,6 +14,7 @@ QUICK, USUAL, SLOW = 0.1, 0.25, 0.75
 MOST = 2.0
 """The greater quantile counts up to so many times the lesser one."""
 ABSOLUTE_S = 20e-6
+SERIES_S = 100e-6
 RELATIVE, SHARE = 0.1, 0.75
 """What claims may leave out before none is credible: of the claim itself, and of a request's cost. Wide, because a host that
 grows busy delays the answers, and because what is left out below that is counted all the same."""
@@ -41,6 +42,18 @@ def implausible(samples: Samples) -> list[str]:
     if missing <= allowed:
         return []
     claimed = f"the runner claims {quantile(samples.claimed or samples.candidate, 0.5) * 1e6:.4g} us for one cold call"
+    return [f"{claimed}, the judge's clock outside says {missing * 1e6:.4g} us more (allowed {allowed * 1e6:.4g} us)"]
+
+
+def series_implausible(samples: Samples) -> list[str]:
+    """The same for many calls that one request asked for: what their claims and deliveries leave of its time."""
+    count = len(samples.candidate)
+    mean = sum(samples.candidate) / count
+    missing = samples.together / count - mean - samples.delivery
+    allowed = RELATIVE * mean + SERIES_S
+    if missing <= allowed:
+        return []
+    claimed = f"the runner claims {mean * 1e6:.4g} us for each of {count} calls"
     return [f"{claimed}, the judge's clock outside says {missing * 1e6:.4g} us more (allowed {allowed * 1e6:.4g} us)"]
 
 
