@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Literal, Self, get_args
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, model_validator
 
 from hiera_mcp.model.base import Model, Text
 from hiera_mcp.model.contract import Features, Floor, OperatorKind
@@ -129,11 +129,10 @@ class Cell(Model):
     """Sum of the natural logarithms of their gains; a round that won nothing has a gain of 1×."""
     room: float
     """Sum of the natural logarithms of what they started from over the floor."""
-    squares: tuple[float, float, float]
-    """Sums of gain², gain · room and room², from which the spread of the rounds follows."""
-
-    def as_evidence(self) -> dict[str, JsonValue]:
-        return {"rounds": self.rounds, "won": self.won, "failed": self.failed}
+    surplus: float
+    """Sum of how much more they gained (logarithm) than rounds like them did."""
+    squares: float
+    """Sum of the squares of the same."""
 
 
 def is_cpu_space(space: Space) -> bool:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.contract import OperatorKind
@@ -65,6 +65,21 @@ class Prior(Model):
     """Between 0 and 1, the same for all options of a decision."""
 
 
+_Circle = str
+"""Names rounds that have something in common."""
+
+
+class _Round(NamedTuple):
+    """A round with its numbers, on the log scale, and the circles that it is in."""
+
+    record: RoundRecord
+    gain: float
+    room: float
+    task: _Circle
+    kind: _Circle
+    stage: _Circle
+
+
 @dataclass(frozen=True)
 class _Seen:
     """A cell as the present situation sees it."""
@@ -72,10 +87,6 @@ class _Seen:
     cell: Cell
     reached: int
     """How many levels of likeness it reaches; the first is the kind of operator."""
-    surplus: float
-    """How much more its rounds gained than such rounds do on average, summed (log scale)."""
-    squares: float
-    """Sum of the squares of the same."""
 
 
 Matches = Callable[[Cell], bool]
@@ -106,18 +117,25 @@ def _interval(bounds: _Bounds) -> Interval:
     return Interval(median=bounds[0], low=bounds[1], high=bounds[2])
 
 
+def room(record: RoundRecord) -> float:
+    """Natural logarithm of the most that a round could gain; never above MOST."""
+    return USUAL_ROOM if record.room is None else min(record.room, MOST)
+
+
 def cells_of(records: Iterable[RoundRecord]) -> tuple[Cell, ...]:
     """The records counted together, in a fixed order; the order of the records does not matter."""
-    groups: dict[tuple[str, str, str, str, str, bool], list[RoundRecord]] = defaultdict(list)
-    for r in records:
-        first = r.before is None
-        groups[(r.operator_kind, r.bound, r.device, r.space, r.direction or "", first)].append(r)
-    return tuple(_cell(groups[key]) for key in sorted(groups))
+    rounds = [_Round(r, gain(r), room(r), *_circles(r)) for r in records]
+    expected = _expectations(rounds)
+    groups: dict[tuple[str, str, str, str, str, bool], list[_Round]] = defaultdict(list)
+    for one in rounds:
+        r = one.record
+        groups[r.operator_kind, r.bound, r.device, r.space, r.direction or "", r.before is None].append(one)
+    return tuple(_cell(groups[key], expected) for key in sorted(groups))
 
 
-def _cell(records: Sequence[RoundRecord]) -> Cell:
-    one, gains = records[0], [gain(r) for r in records]
-    rooms = [min(USUAL_ROOM if r.room is None else r.room, MOST) for r in records]
+def _cell(rounds: Sequence[_Round], expected: Mapping[_Circle, float]) -> Cell:
+    one = rounds[0].record
+    surplus = [r.gain - r.room * expected[r.task] for r in rounds]
     return Cell(
         operator_kind=one.operator_kind,
         bound=one.bound,
@@ -125,17 +143,46 @@ def _cell(records: Sequence[RoundRecord]) -> Cell:
         space=one.space,
         direction=one.direction,
         first=one.before is None,
-        rounds=len(records),
-        won=sum(g > 0 for g in gains),
-        failed=sum(r.best is None for r in records),
-        gain=math.fsum(gains),
-        room=math.fsum(rooms),
-        squares=(_products(gains, gains), _products(gains, rooms), _products(rooms, rooms)),
+        rounds=len(rounds),
+        won=sum(r.gain > 0 for r in rounds),
+        failed=sum(r.record.best is None for r in rounds),
+        gain=math.fsum(r.gain for r in rounds),
+        room=math.fsum(r.room for r in rounds),
+        surplus=math.fsum(surplus),
+        squares=math.fsum(x * x for x in surplus),
     )
 
 
-def _products(a: Sequence[float], b: Sequence[float]) -> float:
-    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+def _circles(record: RoundRecord) -> tuple[_Circle, _Circle, _Circle]:
+    """Among which rounds it is: of its task, of its kind of operator, of its stage; all on its platform."""
+    stage = f"{record.device == 'cpu'} {record.before is None}"
+    kind = f"{stage} {record.operator_kind}"
+    return f"{kind} {record.device} {record.task_id}", kind, stage
+
+
+def _expectations(rounds: Sequence[_Round]) -> Mapping[_Circle, float]:
+    """Task → the part of its room that a round is expected to gain, whatever is tried in it: as rounds of the same task did,
+    of the same kind of operator, and of the same stage, each more general one with FEWEST_PSEUDO_ROUNDS in the next.
+
+    Some tasks have more to gain, and so have first rounds: an option is not better because it was tried there.
+    """
+    gains: dict[_Circle, list[float]] = defaultdict(list)
+    rooms: dict[_Circle, list[float]] = defaultdict(list)
+    for r in rounds:
+        for circle in (r.task, r.kind, r.stage):
+            gains[circle].append(r.gain)
+            rooms[circle].append(r.room)
+    sums = {circle: (math.fsum(gains[circle]), math.fsum(rooms[circle])) for circle in gains}
+    expected: dict[_Circle, float] = {}
+    for task, kind, stage in {r.task: (r.task, r.kind, r.stage) for r in rounds}.values():
+        share = _share(*_without(sums[stage], sums[kind]), USUAL_SHARE, FEWEST_PSEUDO_ROUNDS)
+        share = _share(*_without(sums[kind], sums[task]), share, FEWEST_PSEUDO_ROUNDS)
+        expected[task] = _share(*sums[task], share, FEWEST_PSEUDO_ROUNDS)
+    return expected
+
+
+def _without(all_of_them: tuple[float, float], these: tuple[float, float]) -> tuple[float, float]:
+    return all_of_them[0] - these[0], max(0.0, all_of_them[1] - these[1])
 
 
 def space_priors(cells: Sequence[Cell], situation: Situation, spaces: Sequence[Space]) -> dict[Space, Prior] | None:
@@ -199,8 +246,7 @@ def _levels(situation: Situation) -> tuple[Matches, ...]:
 def _priors(
     cells: Sequence[Cell], options: Sequence[Option], option_of: Callable[[Cell], object], levels: Sequence[Matches]
 ) -> dict[Option, Prior]:
-    expected = _expectations(cells)
-    seen = [_seen(c, _reached(c, levels), expected[c.first, c.operator_kind]) for c in cells]
+    seen = [_Seen(c, _reached(c, levels)) for c in cells]
     own: dict[Option, list[_Seen]] = {option: [s for s in seen if option_of(s.cell) == option] for option in options}
     pseudo = _pseudo_rounds(own)
     surplus = {option: _shrunk(own[option], len(levels), pseudo) for option in options}
@@ -221,55 +267,36 @@ def _prior(seen: Sequence[_Seen], advantage: float, weight: float) -> Prior:
     )
 
 
-def _expectations(cells: Sequence[Cell]) -> dict[tuple[bool, OperatorKind], float]:
-    """Part of the room that rounds gained, by whether they were first ones and by kind of operator.
-
-    Some operators have more to gain, and so have first rounds: an option is not better because it was tried there.
-    """
-    stages: dict[tuple[bool, OperatorKind], list[Cell]] = defaultdict(list)
-    for c in cells:
-        stages[c.first, c.operator_kind].append(c)
-    sums = {key: (math.fsum(c.gain for c in part), math.fsum(c.room for c in part)) for key, part in stages.items()}
-    found: dict[tuple[bool, OperatorKind], float] = {}
-    for key, (gained, room) in sums.items():
-        others = [value for other, value in sums.items() if other[0] == key[0] and other != key]
-        usual = _share(
-            math.fsum(g for g, _ in others), math.fsum(r for _, r in others), USUAL_SHARE, FEWEST_PSEUDO_ROUNDS
-        )
-        found[key] = _share(gained, room, usual, FEWEST_PSEUDO_ROUNDS)
-    return found
-
-
-def _seen(cell: Cell, reached: int, expected: float) -> _Seen:
-    gains, products, rooms = cell.squares
-    squares = gains - 2 * expected * products + expected * expected * rooms
-    return _Seen(cell, reached, cell.gain - cell.room * expected, max(0.0, squares))
-
-
 def _pseudo_rounds(own: Mapping[Option, Sequence[_Seen]]) -> float:
     """Spread of the rounds of one option on one kind of operator / spread between those groups, as variances.
 
-    By analysis of variance (method of moments): where options do not differ beyond the spread of their rounds, what was
-    seen counts for little.
+    Where options do not differ beyond the spread of their rounds, what was seen counts for little.
     """
-    groups: dict[tuple[object, OperatorKind], list[_Seen]] = defaultdict(list)
+    groups: dict[tuple[object, OperatorKind], list[Cell]] = defaultdict(list)
     for option, seen in own.items():
         for s in seen:
-            groups[option, s.cell.operator_kind].append(s)
-    counts = [sum(s.cell.rounds for s in group) for group in groups.values()]
-    means = [math.fsum(s.surplus for s in group) / n for group, n in zip(groups.values(), counts, strict=True)]
-    rounds, degrees = sum(counts), len(counts) - 1
-    if degrees < 1 or rounds <= len(counts):
+            groups[option, s.cell.operator_kind].append(s.cell)
+    if len(groups) < 2 or sum(c.rounds for cells in groups.values() for c in cells) <= len(groups):
         return FEWEST_PSEUDO_ROUNDS
-    mean = math.fsum(n * m for n, m in zip(counts, means, strict=True)) / rounds
-    total = math.fsum(s.squares for group in groups.values() for s in group)
-    within = (total - math.fsum(n * m * m for n, m in zip(counts, means, strict=True))) / (rounds - len(counts))
-    between = math.fsum(n * (m - mean) ** 2 for n, m in zip(counts, means, strict=True)) / degrees
-    size = (rounds - sum(n * n for n in counts) / rounds) / degrees
-    variance = (between - within) / size
-    if variance * MOST_PSEUDO_ROUNDS <= within:
+    within, between = _variances([*groups.values()])
+    if between * MOST_PSEUDO_ROUNDS <= within:
         return MOST_PSEUDO_ROUNDS
-    return max(FEWEST_PSEUDO_ROUNDS, within / variance)
+    return max(FEWEST_PSEUDO_ROUNDS, within / between)
+
+
+def _variances(groups: Sequence[Sequence[Cell]]) -> tuple[float, float]:
+    """Of rounds within a group, and of the groups' means, by analysis of variance (one way, method of moments)."""
+    counts = [sum(c.rounds for c in cells) for cells in groups]
+    means = [math.fsum(c.surplus for c in cells) / n for cells, n in zip(groups, counts, strict=True)]
+    rounds, degrees = sum(counts), len(counts) - 1
+    mean = math.fsum(n * m for n, m in zip(counts, means, strict=True)) / rounds
+    explained = math.fsum(n * (m - mean) ** 2 for n, m in zip(counts, means, strict=True))
+    squares = math.fsum(c.squares for cells in groups for c in cells)
+    within = max(0.0, squares - math.fsum(n * m * m for n, m in zip(counts, means, strict=True))) / (
+        rounds - len(counts)
+    )
+    size = (rounds - sum(n * n for n in counts) / rounds) / degrees
+    return within, (explained / degrees - within) / size
 
 
 def _shrunk(seen: Sequence[_Seen], levels: int, pseudo_rounds: float) -> float:
@@ -277,7 +304,7 @@ def _shrunk(seen: Sequence[_Seen], levels: int, pseudo_rounds: float) -> float:
     estimate = 0.0
     for reached in range(levels + 1):
         ring = [s for s in seen if s.reached == reached]
-        gained, room = math.fsum(s.surplus for s in ring), math.fsum(s.cell.room for s in ring)
+        gained, room = math.fsum(s.cell.surplus for s in ring), math.fsum(s.cell.room for s in ring)
         estimate = _share(gained, room, estimate, pseudo_rounds)
     return estimate
 
