@@ -52,8 +52,8 @@ SAME_AT_LEAST, TOLD_AT_LEAST, WITHIN = 0.95, 0.90, 0.03
 SHORTEST_S = 20e-6
 CALLS = 31
 """Calls that ncu looks at."""
-STEPS = {"cpu": 400, "cuda": 400}
-ELEMENTS = {"cpu": 1 << 18, "cuda": 1 << 22}
+STEPS = {"cpu": 400, "cuda": 4000}
+ELEMENTS = {"cpu": 1 << 18, "cuda": 1 << 20}
 KERNELS = ((1 << 14, 1), (1 << 22, 250), (1 << 22, 1000), (1 << 22, 40_000), (1 << 24, 1), (1 << 24, 4000))
 """Elements and steps: about 20 us to 5 ms on an H200, bound by arithmetic, but for one that is bound by memory. The first one
 does next to nothing, to show what is left of the clock's own cost; it is not judged."""

@@ -137,7 +137,7 @@ class ShortCall(Model):
     method: Literal["graph_replay", "batches"]
     """graph_replay: many calls in one captured CUDA graph; batches: the call cannot be captured (`unmeasured` says why)."""
     device: float | None
-    """The work itself, as replays of a graph show it; null where it cannot be captured."""
+    """The work itself and the gap between two nodes of a graph, as replays show it; null where it cannot be captured."""
     launched: float
     """Calls issued one after another, so with their launches."""
     launch: float | None

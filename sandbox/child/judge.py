@@ -268,6 +268,7 @@ class _Evaluation:
             f"right in {self._record.trials} full and {self._record.sampled_calls} sampled comparisons (worst error "
             f"{self._record.worst['error']:.2g} of its limit); {times['candidate'] * 1e3:.4g} ms against "
             f"{times['reference'] * 1e3:.4g} ms eager, speed-up {times['speedup']:.3g}{f', at {self._ran_at}' if self._ran_at else ''}"
+            f"{_remarks(self._timing)}"
         )
 
     def _hint(self, could_be_a_write: bool) -> str:
@@ -300,6 +301,14 @@ def _encoded_init(reference: Reference) -> list[Any]:
         return [encode(v) for v in reference.init]
     except NotPlain as e:
         raise ReferenceFailed(f"{e}; a ModelNew cannot be constructed for this task") from e
+
+
+def _remarks(timing: dict[str, Any]) -> str:
+    """What a reader of the time must know besides: the launch cost of a short call, and what could not be measured."""
+    short, text = timing["short_call"], ""
+    if short is not None and short["device"] is not None:
+        text = f"; by graph replay {short['device'] * 1e6:.3g} us on the device, launching adds {short['launch'] * 1e6:.3g} us"
+    return "".join([text, *(f"; not measured: {line}" for line in timing["unmeasured"])])
 
 
 def _circumstances(conditions: Conditions, short: ShortCall) -> dict[str, Any]:

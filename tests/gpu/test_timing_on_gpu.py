@@ -104,8 +104,10 @@ def test_what_two_events_read_around_nothing_is_small_and_told(workshop: Worksho
 
 
 def test_a_short_call_is_timed_by_graph_replay_with_its_launch_apart(workshop: Workshop, short: Contract) -> None:
-    found = timed(workshop.evaluate(short, relu(short)))
+    result = workshop.evaluate(short, relu(short))
+    found = timed(result)
     assert found.unmeasured == ()
+    assert "by graph replay" in result.reason and "launching adds" in result.reason
     assert found.short_call is not None and found.short_call.method == "graph_replay"
     device, launch = found.short_call.device, found.short_call.launch
     assert device is not None and 0.3e-6 < device < 5e-6
@@ -124,7 +126,9 @@ def test_a_short_call_is_timed_by_graph_replay_with_its_launch_apart(workshop: W
 def test_a_short_call_that_cannot_be_captured_passes_and_says_so(
     workshop: Workshop, short: Contract, before: str
 ) -> None:
-    found = timed(workshop.evaluate(short, relu(short, before=before)))
+    result = workshop.evaluate(short, relu(short, before=before))
+    found = timed(result)
+    assert "not measured: device time by graph replay" in result.reason
     assert found.short_call is not None and found.short_call.method == "batches"
     assert found.short_call.device is None and found.short_call.launched > 0
     assert len(found.unmeasured) == 1 and "graph replay" in found.unmeasured[0]
