@@ -12,7 +12,7 @@ from hiera_mcp.sandbox.child.failure import CandidateFailure
 
 HOLD, RELEASE = b"h", b"r"
 REPLY = struct.Struct("<?Q")
-"""Whether the box stands still, or runs, as asked; nanoseconds of processor time that its processes have used so far."""
+"""Whether the box stands still, or runs, as asked; nanoseconds of processor time that its processes have had, or waited for, so far."""
 
 SETTLE_S, IDLE_S, WINDOWS = 0.01, 0.02, 10
 """A look lasts `IDLE_S`, after a while in which whoever has just been woken comes to rest. One look at rest is enough; there are

@@ -62,9 +62,10 @@ def _continue(pid: int) -> bool:
 
 
 def processor_ns(pids: Iterable[int]) -> int:
-    """Nanoseconds of processor time of these processes: exact for threads that live, and in ticks for those that ended."""
+    """Nanoseconds of processor time of these processes, had or waited for: exact for threads that live; in ticks, without the
+    waiting, for those that ended."""
     numbers = tuple(pids)
-    living = sum(_first_number(f"/proc/{pid}/task/{tid}/schedstat") for pid in numbers for tid in _threads(pid))
+    living = sum(_ran_and_waited(f"/proc/{pid}/task/{tid}/schedstat") for pid in numbers for tid in _threads(pid))
     return max(living, _TICK_NS * sum(_ticks(pid) for pid in numbers))
 
 
@@ -89,9 +90,9 @@ def _fields_after_name(path: str) -> list[str]:
     return _read(path).rpartition(")")[2].split()
 
 
-def _first_number(path: str) -> int:
-    fields = _read(path).split()
-    return int(fields[0]) if fields else 0
+def _ran_and_waited(path: str) -> int:
+    """Nanoseconds on a processor, and in a queue for one: on a busy host a thread that never rests mostly waits (schedstat)."""
+    return sum(int(field) for field in _read(path).split()[:2])
 
 
 def _threads(pid: int) -> list[str]:
