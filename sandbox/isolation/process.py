@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Collection
 
 from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, prctl
@@ -24,6 +25,18 @@ _KILL_POLL_S = 0.005
 _UNKILLABLE_S = 15.0
 """A process that waits inside a driver can ignore even SIGKILL: never wait for it for ever."""
 _STATUS_BYTES = 64 << 10
+
+
+class StuckError(LostError):
+    """Processes of a box do not react to SIGKILL."""
+
+    def __init__(self, pids: Collection[int]) -> None:
+        self.pids = tuple(pids)
+        numbers = ", ".join(map(str, self.pids))
+        super().__init__(
+            f"A sandboxed process does not react to SIGKILL (pid {numbers}); it is stuck in the kernel or in a driver.",
+            todo="Look at `dmesg`; on a GPU host reset the GPU or restart the host.",
+        )
 
 
 async def run(isolation: Isolation, spec: BoxSpec, timeout_s: float) -> Outcome:
@@ -155,7 +168,7 @@ class BoxProcess:
             if self._stopped:
                 self._kill_step()
                 killing_since = killing_since or time.monotonic()
-                _give_up_after(killing_since)
+                self._give_up_after(killing_since)
 
     def _kill_step(self) -> None:
         """One round of killing; to be repeated until the first process is gone."""
@@ -173,7 +186,7 @@ class BoxProcess:
         self._note_init()
         since, delay = time.monotonic(), 0.0005
         while self._reap_orphans():
-            _give_up_after(since)
+            self._give_up_after(since)
             await asyncio.sleep(delay)
             delay = min(2 * delay, 0.02)
 
@@ -204,12 +217,16 @@ class BoxProcess:
         since = time.monotonic()
         while not self._exit.poll():
             self._kill_step()
-            _give_up_after(since)
+            self._give_up_after(since)
             time.sleep(_KILL_POLL_S)
         self._note_init()
         while self._reap_orphans():
-            _give_up_after(since)
+            self._give_up_after(since)
             time.sleep(_KILL_POLL_S)
+
+    def _give_up_after(self, since: float) -> None:
+        if time.monotonic() - since > _UNKILLABLE_S:
+            raise StuckError({*self._orphans, *(() if self._exit.returncode is not None else (self.pid,))})
 
     def _outcome(self) -> Outcome:
         assert self._exit.returncode is not None
@@ -234,11 +251,3 @@ def _spawn(command: Command, output_fd: int) -> int:
     )
     child.returncode = 0  # reaped by ChildExit; without this the object would wait for the process itself
     return child.pid
-
-
-def _give_up_after(since: float) -> None:
-    if time.monotonic() - since > _UNKILLABLE_S:
-        raise LostError(
-            "A sandboxed process does not react to SIGKILL; it is stuck in the kernel or in a driver.",
-            todo="Look at `dmesg`; on a GPU host reset the GPU or restart the host.",
-        )

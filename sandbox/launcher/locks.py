@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import fcntl
 import os
-from collections.abc import AsyncGenerator
+import select
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
-from hiera_mcp.errors import SandboxError
+from hiera_mcp.errors import LostError, SandboxError
 from hiera_mcp.sandbox.executor import Notify
+from hiera_mcp.sandbox.isolation.process import StuckError
 
 POLL_S = 0.02
 TELL_S = 5.0
@@ -32,14 +34,25 @@ class DeviceLocks:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or default_folder()
         self._turns: dict[str, asyncio.Lock] = {}
+        self._stuck: dict[str, list[int]] = {}
+        """Device → descriptors of processes that could not be killed on it."""
 
     @contextlib.asynccontextmanager
     async def measuring(self, device: str, notify: Notify) -> AsyncGenerator[None]:
-        """Hold `device` alone. Progress says that it waits, when it waits."""
+        """Hold `device` alone. Progress says that it waits, when it waits.
+
+        Raises:
+            LostError: an earlier process is stuck on this GPU; whatever were measured beside it would not be its own.
+        """
         async with self._turn(device, notify):
+            self._refuse_beside_stuck(device)
             with contextlib.ExitStack() as held:
                 await self._enter(held, device, fcntl.LOCK_EX, notify)
-                yield
+                try:
+                    yield
+                except StuckError as e:
+                    self._note_stuck(device, e.pids)
+                    raise
 
     @contextlib.asynccontextmanager
     async def loading(self, notify: Notify) -> AsyncGenerator[None]:
@@ -63,6 +76,25 @@ class DeviceLocks:
         with contextlib.ExitStack() as gate:
             await _take(self._open(gate, f"hiera-{name}.gate"), fcntl.LOCK_EX, device, notify)
             await _take(self._open(held, f"hiera-{name}.lock"), how, device, notify)
+
+    def _note_stuck(self, device: str, pids: Iterable[int]) -> None:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                self._stuck.setdefault(device, []).append(os.pidfd_open(pid))
+
+    def _refuse_beside_stuck(self, device: str) -> None:
+        """A process that is stuck takes no time of the processor, but it may keep a GPU busy, and keeps its memory."""
+        stuck = self._stuck.pop(device, [])
+        living = [fd for fd in stuck if not select.select((fd,), (), (), 0)[0]]
+        for fd in set(stuck) - set(living):
+            os.close(fd)
+        if living:
+            self._stuck[device] = living
+        if living and device != "cpu":
+            raise LostError(
+                f"A process of an earlier candidate is stuck on {device} and cannot be killed; nothing is measured there.",
+                todo="Look at `dmesg`; reset the GPU or restart the host.",
+            )
 
     def _open(self, stack: contextlib.ExitStack, name: str) -> int:
         fd = open_shared(self._folder / name)

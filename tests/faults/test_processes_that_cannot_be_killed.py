@@ -14,6 +14,7 @@ from hiera_mcp.sandbox.child.tree import descendants
 from hiera_mcp.sandbox.isolation import process
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
+from hiera_mcp.sandbox.launcher.locks import DeviceLocks
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 LIMITS = BoxLimits(memory_bytes=256 << 20)
@@ -33,6 +34,21 @@ def freezer() -> Iterator[Path]:
     group.rmdir()
 
 
+async def sleeping(work: Path) -> process.BoxProcess:
+    """A box whose program runs."""
+    box = await process.start(Bubblewrap(), BoxSpec(("sleep", "60"), work, LIMITS))
+    while not any(_program(pid) == "sleep" for pid in descendants(box.pid)):
+        await asyncio.sleep(0.01)
+    return box
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 async def freeze(group: Path, pids: list[int]) -> None:
     for pid in pids:
         (group / "cgroup.procs").write_text(str(pid))
@@ -46,9 +62,7 @@ async def test_a_box_that_does_not_die_is_given_up_in_time_and_the_next_box_work
     whole: bool, freezer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "_UNKILLABLE_S", 0.5)
-    box = await process.start(Bubblewrap(), BoxSpec(("sleep", "60"), tmp_path, LIMITS))
-    while len(descendants(box.pid)) < 2:
-        await asyncio.sleep(0.01)
+    box = await sleeping(tmp_path)
     stuck = [*([box.pid] if whole else []), *descendants(box.pid)]
     await freeze(freezer, stuck)
     began = time.monotonic()
@@ -57,3 +71,38 @@ async def test_a_box_that_does_not_die_is_given_up_in_time_and_the_next_box_work
     assert time.monotonic() - began < 5
     outcome = await process.run(Bubblewrap(), BoxSpec(("echo", "works"), tmp_path, LIMITS), 20)
     assert outcome.output == "works\n"
+
+
+async def test_a_gpu_on_which_a_process_is_stuck_is_not_measured_on_until_it_is_gone(
+    freezer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_UNKILLABLE_S", 0.2)
+    locks = DeviceLocks(tmp_path)
+    box = await sleeping(tmp_path)
+    await freeze(freezer, [box.pid, *descendants(box.pid)])
+    with pytest.raises(process.StuckError):
+        async with locks.measuring("cuda:0", silent):
+            await box.kill()
+    with pytest.raises(LostError, match="stuck on cuda:0"):
+        async with locks.measuring("cuda:0", silent):
+            pass
+    for other in ("cuda:1", "cpu"):
+        async with locks.measuring(other, silent):
+            pass
+    (freezer / "freezer.state").write_text("THAWED")
+    end = time.monotonic() + 10
+    while not await is_measured_on(locks, "cuda:0"):
+        assert time.monotonic() < end
+        await asyncio.sleep(0.01)
+
+
+async def is_measured_on(locks: DeviceLocks, device: str) -> bool:
+    try:
+        async with locks.measuring(device, silent):
+            return True
+    except LostError:
+        return False
+
+
+async def silent(message: str, fraction: float | None) -> None:
+    pass

@@ -1,4 +1,5 @@
-"""Candidates that fail in every way end as a verdict, and the next good one passes."""
+"""Requests to one launcher: what a result tells, several at once, and nothing left. What becomes of candidates that fail
+is in tests/faults/server."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,31 +10,11 @@ import pytest
 import pytest_asyncio
 
 from hiera_mcp.model.evaluation import Evaluation, Status
-from hiera_mcp.model.space import Space
 from hiera_mcp.sandbox.child.tree import children
 from hiera_mcp.sandbox.local import LocalExecutor
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-DAEMON = """
-import os
-import signal
-
-import torch
-
-if os.fork() == 0:
-    os.setsid()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    while True:
-        signal.pause()
-
-
-class ModelNew(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x)
-"""
-
-PYTORCH = Space.CPP_LIBRARIES_PYTORCH
 FAST = {"compile_s": 60, "load_s": 20, "call_s": 2, "total_s": 60}
 
 
@@ -68,77 +49,6 @@ async def test_a_check_builds_and_looks_and_takes_an_evaluations_request_as_well
     report = await executor.check(request_for(**FAST), silent)
     assert report.build.ok and report.space_findings == ()
     assert report.device.compiler and "nothing" not in report.build.command
-
-
-async def test_an_endless_loop_is_a_timeout_and_the_next_good_candidate_passes(
-    executor: LocalExecutor, request_for: Any, tree: Any, alive: Any
-):
-    result = await evaluate(executor, request_for(inside="for (volatile int on = 1; on;) {}", **{**FAST, "total_s": 4}))
-    assert result.status is Status.TIMEOUT, result.reason
-    assert "4 s" in result.reason
-    assert (await evaluate(executor, request_for(**FAST))).status is Status.PASSED
-
-
-@pytest.mark.parametrize(
-    ("fault", "name"),
-    [("*(volatile int *)8 = 1;", "SIGSEGV"), ("__builtin_trap();", "SIGILL"), ("abort();", "SIGABRT")],
-)
-async def test_a_fault_is_a_crash_that_names_its_signal(
-    executor: LocalExecutor, request_for: Any, fault: str, name: str
-):
-    result = await evaluate(executor, request_for("#include <cstdlib>", fault, **FAST))
-    assert result.status is Status.CRASH
-    assert name in result.reason
-
-
-async def test_an_exit_with_status_0_in_a_constructor_is_a_crash(executor: LocalExecutor, request_for: Any):
-    early = "#include <unistd.h>\nstruct Early { Early() { _exit(0); } } early;"
-    result = await evaluate(executor, request_for(early, **FAST))
-    assert result.status is Status.CRASH
-    assert "status 0" in result.reason
-
-
-async def test_too_much_memory_is_a_resource_limit_or_a_crash_that_says_so(executor: LocalExecutor, request_for: Any):
-    eat = "for (;;) { volatile char *p = new char[64 << 20]; for (long i = 0; i < 64 << 20; i += 4096) p[i] = 1; }"
-    result = await evaluate(executor, request_for(inside=eat, **{**FAST, "memory_bytes": 1 << 30}))
-    assert result.status in (Status.RESOURCE_LIMIT, Status.CRASH)
-    assert "memory" in result.reason or "bad_alloc" in result.reason
-
-
-async def test_a_flood_of_output_is_a_resource_limit(executor: LocalExecutor, request_for: Any):
-    flood = 'for (;;) puts("a line that is printed for ever and ever and ever");'
-    result = await evaluate(executor, request_for("#include <cstdio>", flood, **FAST))
-    assert result.status is Status.RESOURCE_LIMIT, result.reason
-    assert "output" in result.reason
-
-
-async def test_what_does_not_compile_is_a_compile_error_with_its_line(executor: LocalExecutor, request_for: Any):
-    result = await evaluate(executor, request_for(inside="int x = ;", **FAST))
-    assert result.status is Status.COMPILE_ERROR
-    assert "cpu_source.cpp:" in result.reason
-
-
-async def test_a_wrong_candidate_is_wrong_and_carries_no_time(executor: LocalExecutor, request_for: Any):
-    result = await evaluate(executor, request_for(inside="return 0;", **FAST))
-    assert result.status is Status.WRONG_OUTPUT
-    assert result.timing is None
-
-
-async def test_an_error_code_is_a_crash(executor: LocalExecutor, request_for: Any):
-    result = await evaluate(executor, request_for(inside="return 7;", **FAST))
-    assert result.status is Status.CRASH
-    assert "7" in result.reason
-
-
-async def test_a_daemon_of_the_candidate_is_gone_with_its_evaluation(
-    executor: LocalExecutor, request_for: Any, tree: Any, alive: Any
-):
-    await evaluate(executor, request_for(**FAST))
-    before = tree(launcher_pid(executor))
-    request = request_for(**FAST).model_copy(update={"space": PYTORCH, "sources": {"model_new.py": DAEMON}})
-    result = await evaluate(executor, request)
-    assert result.status is Status.PASSED, result.reason
-    assert alive(tree(launcher_pid(executor))) <= before
 
 
 async def test_concurrent_candidates_each_get_their_own_verdict(executor: LocalExecutor, request_for: Any):
