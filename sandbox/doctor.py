@@ -41,12 +41,16 @@ VERSION_S = 20.0
 
 
 async def report(chosen: Isolation | None, thorough: bool) -> DoctorReport:
-    """Look at this host. `thorough` also tries every isolation backend, not the chosen one alone."""
-    isolation = await probe.report_all() if thorough or chosen is None else (await probe.self_check(chosen),)
+    """Look at this host. `thorough` also tries every isolation backend, and boxes with a GPU, not the chosen one alone."""
+    present = gpus()
+    if thorough or chosen is None:
+        isolation = await probe.report_all([gpu.index for gpu in present])
+    else:
+        isolation = (await probe.self_check(chosen),)
     names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
     tools = {**dict(zip(TOOLS, names, strict=True)), **{name: library_version(name) for name in DISTRIBUTIONS}}
     architectures = await _architectures()
-    return assemble(isolation, chosen.name if chosen else None, gpus(), tools, architectures, unlisted_gpus())
+    return assemble(isolation, chosen.name if chosen else None, present, tools, architectures, unlisted_gpus())
 
 
 def assemble(

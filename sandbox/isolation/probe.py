@@ -30,7 +30,7 @@ BACKENDS: tuple[Isolation, ...] = (Bubblewrap(), Landlock())
 """In the order of preference."""
 
 MUST_WORK = ("write_work", "start_process", "socketpair")
-"""All other attempts must be denied."""
+"""All other attempts must be denied, but for `gpu` in a box that is given one."""
 
 _SHARED_MEMORY = "/dev/shm"
 _LAUNCHES = 20
@@ -62,33 +62,36 @@ async def choose(unsafe: bool = False) -> Isolation:
     raise NoIsolationError("No way to isolate untrusted code works on this host. " + " ".join(reasons), todo=_ADVICE)
 
 
-async def self_check(backend: Isolation) -> IsolationReport:
-    """All probes of one backend, and what a launch costs."""
-    probes, reason = await _probe(backend)
+async def self_check(backend: Isolation, gpu: int | None = None) -> IsolationReport:
+    """All probes of one backend, and what a launch costs; with `gpu`, of its boxes that see that GPU."""
+    probes, reason = await _probe(backend, gpu)
     launch_ms = await _launch_ms(backend) if probes else None
-    return IsolationReport(backend=backend.name, usable=not reason, reason=reason, probes=probes, launch_ms=launch_ms)
+    name = backend.name if gpu is None else f"{backend.name}, GPU {gpu}"
+    return IsolationReport(backend=name, usable=not reason, reason=reason, probes=probes, launch_ms=launch_ms)
 
 
-async def report_all() -> tuple[IsolationReport, ...]:
-    """The self-check of every backend, in the order of preference."""
-    return tuple([await self_check(backend) for backend in BACKENDS])
+async def report_all(gpus: Sequence[int] = ()) -> tuple[IsolationReport, ...]:
+    """The self-check of every backend in the order of preference, and of the first one's boxes with each of `gpus`."""
+    plain = [await self_check(backend) for backend in BACKENDS]
+    return (*plain, *[await self_check(BACKENDS[0], gpu) for gpu in gpus])
 
 
-def judge(observed: dict[str, str]) -> tuple[Probe, ...]:
+def judge(observed: dict[str, str], gpu: bool = False) -> tuple[Probe, ...]:
     """What a box let happen, held against what it must."""
-    return tuple(_probe_of(name, seen) for name, seen in observed.items())
+    must_work = (*MUST_WORK, *(("gpu",) if gpu else ()))
+    return tuple(_probe_of(name, seen, name in must_work) for name, seen in observed.items())
 
 
-def _probe_of(name: str, seen: str) -> Probe:
-    wanted = "allowed" if name in MUST_WORK else "denied"
-    return Probe(name=name, expected=wanted, observed=seen, ok=(seen == "allowed") == (wanted == "allowed"))
+def _probe_of(name: str, seen: str, must_work: bool) -> Probe:
+    wanted = "allowed" if must_work else "denied"
+    return Probe(name=name, expected=wanted, observed=seen, ok=(seen == "allowed") == must_work)
 
 
-async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
+async def _probe(backend: Isolation, gpu: int | None = None) -> tuple[tuple[Probe, ...], str]:
     """Probes, and why the backend cannot be used; empty when it can."""
     try:
         with _folder() as work, _host(box_user()) as host:
-            spec = _spec(work, host)
+            spec = _spec(work, host, gpu)
             hidden = hidden_paths(spec, box_user())
             outcome = await run(backend, spec, _PROBE_S)
     except SandboxError as e:
@@ -96,7 +99,7 @@ async def _probe(backend: Isolation) -> tuple[tuple[Probe, ...], str]:
     except (OSError, subprocess.SubprocessError) as e:
         return (), f"it cannot be tried: {e}."
     try:
-        probes = judge(json.loads(outcome.output))
+        probes = judge(json.loads(outcome.output), gpu is not None)
     except ValueError:
         return (), f"the probe program did not run ({outcome.ended} {outcome.code}): {outcome.output[-300:].strip()}"
     failed = [probe for probe in probes if not probe.ok]
@@ -111,11 +114,10 @@ def _complaint(failed: Sequence[Probe], hidden: Sequence[Path]) -> str:
     return f"it fails these probes: {named}.{why}"
 
 
-def _spec(work: Path, host: "_Host | None" = None) -> BoxSpec:
+def _spec(work: Path, host: "_Host", gpu: int | None) -> BoxSpec:
     program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.denials")
-    config = host.config() if host else ""
     visible = (*binds.python_binds(), *binds.child_binds())
-    return BoxSpec((*program, config), work, _LIMITS, binds=visible, env=binds.child_env())
+    return BoxSpec((*program, host.config()), work, _LIMITS, binds=visible, env=binds.child_env(), gpu=gpu)
 
 
 async def _launch_ms(backend: Isolation) -> float | None:

@@ -140,6 +140,14 @@ async def test_a_gpu_box_is_never_root(monkeypatch: Any, boxed: Any):
 
 
 @needs_bwrap
+async def test_a_box_with_a_gpu_denies_all_else_as_it_must():
+    report = await probe.self_check(Bubblewrap(), gpu=0)
+    there = Path("/dev/nvidiactl").exists()
+    assert {one.name for one in report.probes if not one.ok} == (set() if there else {"gpu"})
+    assert report.backend == "bubblewrap, GPU 0"
+
+
+@needs_bwrap
 async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed: Any):
     outcome = await boxed.shell("echo x > /proc/sys/kernel/hostname && echo WROTE; id -u", gpu=0)
     assert "WROTE" not in outcome.output and outcome.ended == "exit"
