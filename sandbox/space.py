@@ -60,6 +60,8 @@ _TOOLKIT = re.compile(
 )
 _PYTORCH = re.compile(r"(.*/)?(torch|ATen|c10|caffe2|pybind11|THC?|python3\.\d+)/|Python\.h$")
 
+_PYTHON = re.compile(r"_?Py[A-Z_]")
+
 _C_LIBRARIES = re.compile(r"(ld-linux.*|libc|libm|libmvec|libpthread|librt|libstdc\+\+|libgcc_s|libgomp|libatomic)\.so")
 _CUDA_LIBRARIES = re.compile(r"(libcudart|libcuda)\.so")
 _PYTORCH_LIBRARIES = re.compile(r"lib(torch|c10|python3|shm|aoti)\w*(\.\d+)*\.so")
@@ -107,6 +109,7 @@ def findings(target: Target, space: Space, evidence: Evidence) -> tuple[SpaceFin
         *_graded("include", evidence.missing_includes, lambda f: missing_level(f, target), target, level),
         *_graded("needed_library", evidence.needed, lambda n: shared_object_level(n, target), target, level),
         *_graded("symbol", evidence.unresolved, lambda s: symbol_level(s, target), target, level),
+        *_graded("symbol", evidence.symbols, _interpreter_level, target, level),
         *_forbidden((*evidence.symbols, *evidence.unresolved, *(f"{i} (instruction)" for i in evidence.instructions))),
     ]
     return tuple(dict.fromkeys(found))
@@ -143,6 +146,8 @@ def shared_object_level(soname: str, target: Target) -> int | None:
 
 def symbol_level(symbol: str, target: Target) -> int | None:
     """The level of a function that the linker did not find. An unknown name is a compile error and no more: level 0."""
+    if _PYTHON.match(symbol):
+        return PYTORCH
     return LIBRARIES if any(k.symbols and re.fullmatch(k.symbols, symbol) for k in known(target)) else PURE
 
 
@@ -152,6 +157,11 @@ def reason(finding: SpaceFinding) -> str:
         return f"it belongs to the space {finding.smallest_space}"
     why = next((why for why, pattern in _FORBIDDEN if pattern.fullmatch(finding.what)), None)
     return f"it {why}, which no space allows" if why else "no space allows it"
+
+
+def _interpreter_level(symbol: str) -> int:
+    """The runner's process offers Python's C API to a library that refers to it weakly, without linking anything."""
+    return PYTORCH if _PYTHON.match(symbol) else PURE
 
 
 def _file_level(name: str) -> int:

@@ -138,7 +138,7 @@ class _Evaluation:
         except RunnerLost as e:
             outcome, reason = (
                 "runner_lost",
-                f"{e}, in stage `{self._stage}`{self._hint(self._reference.device == 'cpu')}",
+                f"{e}, in stage `{self._stage}`{self._hint(self._reference.device == 'cpu' and e.ended)}",
             )
         seen = self._record.as_dict() if self._record.trials or self._record.worst else None
         return {

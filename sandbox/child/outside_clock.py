@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hiera_mcp.sandbox.child.measure import Samples
 
-QUICK, USUAL, SLOW = 0.1, 0.25, 0.75
+QUICK, SLOW = 0.1, 0.75
 """Quantiles of the requests: of those that nothing disturbed, and the one up to which a delay is the host's."""
 MOST = 2.0
 """The greater quantile counts up to so many times the lesser one."""
@@ -25,8 +25,8 @@ def bear_out(samples: Samples) -> None:
     if not samples.rehearsed:
         return
     samples.claimed = samples.candidate
-    usual, slow = (quantile(samples.rehearsed, share) for share in (USUAL, SLOW))
-    cost = min(slow, MOST * usual) + samples.delivery + ABSOLUTE_S
+    quick, slow = (quantile(samples.rehearsed, share) for share in (QUICK, SLOW))
+    cost = min(slow, MOST * quick) + samples.delivery + ABSOLUTE_S
     rows = zip(samples.candidate, samples.outside, strict=True)
     samples.candidate = [max(claim, outside - cost) for claim, outside in rows]
     reference, candidate = samples.net(samples.reference), samples.net(samples.candidate)
@@ -66,8 +66,8 @@ def left_out(samples: Samples) -> tuple[float, float]:
     beside = [
         outside - claim for outside, claim in zip(samples.outside, samples.claimed or samples.candidate, strict=True)
     ]
-    rehearsed = quantile(samples.rehearsed, USUAL)
-    between = quantile(samples.empty, USUAL) if samples.empty else 0.0
+    rehearsed = quantile(samples.rehearsed, QUICK)
+    between = quantile(samples.empty, QUICK) if samples.empty else 0.0
     cost = max(rehearsed, min(between, (1 + SHARE) * rehearsed)) + samples.delivery
     allowed = SHARE * cost + RELATIVE * quantile(samples.claimed or samples.candidate, 0.5) + ABSOLUTE_S
     return quantile(beside, QUICK) - cost, allowed

@@ -16,7 +16,15 @@ GRACE_S = 5.0
 
 
 class RunnerLost(Exception):
-    """The runner's socket closed, or spoke what is not in the protocol."""
+    """The runner's socket closed, or spoke what is not in the protocol.
+
+    Args:
+        ended: whether it is the runner that ended, and not we who do not believe it.
+    """
+
+    def __init__(self, message: str, ended: bool = False) -> None:
+        super().__init__(message)
+        self.ended = ended
 
 
 class RunnerTimeout(Exception):
@@ -58,7 +66,7 @@ class Peer:
             reply, unasked = receive(self._sock, REPLY_BYTES)
             self._seconds = time.perf_counter() - start
         except Closed as e:
-            raise RunnerLost("the runner ended") from e
+            raise RunnerLost("the runner ended", ended=True) from e
         except Malformed as e:
             raise RunnerLost(f"the runner answered what is not a message: {e}") from e
         except TimeoutError as e:
@@ -78,8 +86,10 @@ class Peer:
         except BlockingIOError:
             return
         except OSError as e:
-            raise RunnerLost("the runner ended") from e
-        raise RunnerLost("the runner answered without being asked" if waiting else "the runner ended")
+            raise RunnerLost("the runner ended", ended=True) from e
+        raise RunnerLost(
+            "the runner answered without being asked" if waiting else "the runner ended", ended=not waiting
+        )
 
     @property
     def seconds(self) -> float:

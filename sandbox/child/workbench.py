@@ -220,9 +220,11 @@ class Workbench:
     def _compare_looks(self, case: int, s: int, looks: list[list[int]], seen: Any) -> None:
         specs = self._contract["cases"][case]["outputs"]
         told = cast("list[Any]", seen) if isinstance(seen, list) else []
+        if len(told) != len(specs):
+            raise RunnerLost("the runner answered `run` without what the outputs held")
         for n, (spec, view, places) in enumerate(zip(specs, self.outputs(case, s), looks, strict=True)):
             now = b"".join(element_bytes(view.view(-1)[i]) for i in places).hex()
-            if n >= len(told) or told[n] != now:
+            if told[n] != now:
                 self._late.append(f"output {spec['name']} was still being written after the call had returned")
 
     def rehearse(self, case: int, flush: bool) -> float:
