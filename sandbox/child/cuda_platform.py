@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from hiera_mcp.sandbox.child import device_memory
 from hiera_mcp.sandbox.child.cudart import cuda_runtime
 from hiera_mcp.sandbox.child.failure import CandidateFailure
+from hiera_mcp.sandbox.child.stopwatch import FILLS
 
 _STAGE_BYTES = 64 << 20
 
@@ -90,8 +91,9 @@ class CudaPlatform:
         ordinary ones first (CUDA driver API, cuCtxResetPersistingL2Cache; not supported everywhere, as such lines are not).
         """
         ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
-        self._fill ^= 0xFF
-        self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
+        for _ in range(FILLS):
+            self._fill ^= 0xFF
+            self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
 
     def batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
         """Call and deliver for each buffer set without a pause, timed together."""

@@ -20,7 +20,7 @@ from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.gate import Gate
 from hiera_mcp.sandbox.child.machine import device_facts, select
 from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
-from hiera_mcp.sandbox.child.outside_clock import bear_out, implausible
+from hiera_mcp.sandbox.child.outside_clock import bear_out, bear_out_warm, implausible
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable, contract_id
@@ -157,7 +157,7 @@ class _Evaluation:
         if self._order["op"] == "judge" and self._reference.device == "cpu":
             self._rehearse()
         if self._order["op"] == "judge" and self._reference.device != "cpu":
-            self._undisturbed = undisturbed(self._reference, self._watch, CASE)
+            self._undisturbed = undisturbed(self._reference, self._bench, self._watch, CASE)
         self._bench.load(kind, interface_of(self._reference, kind))
         self._stage = "verify"
         verifier = Verifier(self._reference, self._bench, self._record, self._progress)
@@ -206,6 +206,7 @@ class _Evaluation:
             bear_out(samples)
         self._progress("check the clocks", 0.9)
         slope = clocks.measure_slope(self._bench, summary(samples.candidate)["median"])
+        bear_out_warm(samples, slope.outside)
         course.damage()
         cold = self._cold_doubt(course, samples, slope) if protocol == "hiera" else ""
         timing = self._report_timing(samples, summary, slope, prepare_s, protocol)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hiera_mcp.sandbox.child.reference import Reference
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import median
+from hiera_mcp.sandbox.child.workbench import Workbench
 
 WARM_UP_S = 0.1
 """A GPU at rest has low clocks; and the first calls of a reference choose algorithms."""
@@ -20,17 +21,18 @@ RELATIVE, ABSOLUTE_S = 0.25, 5e-6
 """Allowed for the clocks of a GPU, which change by themselves."""
 
 
-def undisturbed(reference: Reference, watch: HostStopwatch | CudaStopwatch, case: int) -> float:
-    """Median seconds of cold calls of the reference, as they are timed in the rounds.
+def undisturbed(reference: Reference, bench: Workbench, watch: HostStopwatch | CudaStopwatch, case: int) -> float:
+    """Median seconds of cold calls of the reference in the rhythm of the rounds: each after a request to the runner, which
+    calls nothing, and on new inputs. After a wait, and on another process's turn, a call takes longer than in a loop.
 
     Raises:
         ReferenceFailed: it raises.
+        CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
     """
-    inputs = reference.draw_inputs(case)
 
     def call() -> float:
-        own = [x.clone() for x in inputs]  # it may change them
-        return reference.timed(case, own, lambda run: watch.time(run, flush=True))[1]
+        bench.rehearse(case, watch.flush_by_runner)
+        return reference.timed(case, reference.draw_inputs(case), lambda run: watch.time(run, flush=True))[1]
 
     start = time.perf_counter()
     seconds = call()

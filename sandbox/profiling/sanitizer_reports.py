@@ -3,13 +3,13 @@
     ========= Invalid __global__ write of size 4 bytes
     =========     at scale(const float *, float *)+0x90 in cuda_source.cu:12
     =========     by thread (31,0,0) in block (7,0,0)
-    =========     Address 0x7f3c7ec00400 is out of bounds
+    =========     Access to 0x7f3c7ec00400 is out of bounds
     =========     and is 1 bytes after the nearest allocation at 0x7f3c7ec00000 of size 1,024 bytes
     =========         Device Frame: caller()+0x30 in cuda_source.cu:44
     =========     Saved host backtrace up to driver entry point at kernel launch time
     =========         Host Frame: hiera_run [0xadb6] in case0.so
 
-A line that is indented belongs to the headline above it. Until 2022 a place was written `at 0x90 in FILE:12:FUNCTION`.
+A line that is indented belongs to the headline above it. Older versions begin the line of the address with `Address`; until 2022 a place was written `at 0x90 in FILE:12:FUNCTION`.
 """
 
 import re
@@ -51,7 +51,7 @@ class Report:
     @property
     def facts(self) -> str:
         """The thread, the address and what lies there, as one line."""
-        told = (line for line in self.body if line.startswith(("by thread", "Address", "and is")))
+        told = (line for line in self.body if line.startswith(("by thread", "Address", "Access to", "and is")))
         return " ".join(told)
 
     @staticmethod

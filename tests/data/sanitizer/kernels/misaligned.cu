@@ -5,7 +5,7 @@ __global__ void misaligned_kernel(const float* x, float* y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= 100) return;
     float4 four = *reinterpret_cast<const float4*>(x + 1 + 4 * i);  // planted
-    y[i] = four.x + four.w;
+    y[i] = four.x + four.y + four.z + four.w;
 }
 
 extern "C" int hiera_run(const hiera_inputs* in, const hiera_params*, const hiera_outputs* out, void* ws, cudaStream_t stream) {
