@@ -17,7 +17,7 @@ REPLY = struct.Struct("<?Q")
 SETTLE_S, IDLE_S, WINDOWS = 0.01, 0.02, 10
 """A look lasts `IDLE_S`, after a while in which whoever has just been woken comes to rest. One look at rest is enough; there are
 so many because the pools of BLAS and OpenMP libraries spin before they sleep: 25 ms in OpenBLAS, 200 ms in Intel's OpenMP."""
-BUSY = 0.25
+BUSY = 0.1
 """A box is busy when it uses this share of one processor while nothing is asked of it."""
 
 

@@ -1,6 +1,7 @@
 """The judge's end of the socket to one runner. Everything that comes back is a claim, and checked as such."""
 
 import contextlib
+import os
 import socket
 import time
 from typing import Any, cast
@@ -73,6 +74,8 @@ class Peer:
             self._hangs = True
             raise RunnerTimeout(f"no answer to `{request['op']}` within {limit_s:g} s") from e
         if unasked:
+            for fd in unasked:
+                os.close(fd)
             raise RunnerLost("the runner sent descriptors")
         if reply.get("ok") is not True:
             raise CandidateFailure(str(reply.get("error", "the runner gave no reason"))[:4000])

@@ -3,7 +3,7 @@
 import pytest
 
 from hiera_mcp.sandbox.child.measure import Samples
-from hiera_mcp.sandbox.child.outside_clock import bear_out, implausible, series_implausible
+from hiera_mcp.sandbox.child.outside_clock import bear_out, bear_out_warm, implausible, series_implausible
 
 COST = 400e-6
 WOBBLE = [0.0, 10e-6, 20e-6, 5e-6, 15e-6, 8e-6, 12e-6]
@@ -39,6 +39,15 @@ def test_one_uncut_call_in_three_does_not_save_the_others() -> None:
     cut.candidate[::3] = [1e-3] * len(cut.candidate[::3])
     bear_out(cut)
     assert sorted(cut.candidate)[7] >= 1e-3 - 40e-6
+
+
+def test_a_cold_call_counts_at_least_what_a_warm_one_takes() -> None:
+    cut = samples(30e-6, 1e-6)
+    bear_out_warm(cut, 20e-6)
+    assert cut.candidate == pytest.approx([18e-6] * 14)
+    honest = samples(30e-6, 30e-6)
+    bear_out_warm(honest, 20e-6)
+    assert honest.candidate == [30e-6] * 14
 
 
 def test_claims_that_leave_most_out_are_not_credible_and_the_reason_says_how_much() -> None:
