@@ -30,6 +30,8 @@ AT_THE_FLOOR = 1.15
 """Below this ratio of time to floor nothing is left to tune (a floor is uncertain by about 5 %)."""
 WORTH_FUSING = 1.5
 """From this ratio of bytes moved to compulsory bytes on, fusing comes first."""
+SM_REGISTERS, SM_WARPS, WARP = 65536, 64, 32
+"""Of sm_80 and sm_90, where no hardware table is at hand (CUDA C++ Programming Guide, technical specifications)."""
 FEW_WARPS_SCORE = 1
 """At most this for parallelism where few warps are meant."""
 SHORT_SECONDS = 20e-6
@@ -137,12 +139,25 @@ def _static_control_flow(view: DirectionView) -> Answer:
 
 
 def _static_parallelism(view: DirectionView) -> Answer:
+    if not view.known("occupancy") and view.known("registers") and view.text("platform") == "cuda":
+        return _occupancy_by_registers(view)
     percent = view.number("occupancy")
     limiter = view.text("occupancy_limiter")
     score = 4 - grade(percent, (25, 40, 60, 80))
     if score > FEW_WARPS_SCORE and (design := few_warps_by_design(view)):
         return Answer(FEW_WARPS_SCORE, f"Theoretical occupancy is {percent:.0f} %, as is meant with {design}.")
     return Answer(score, f"Theoretical occupancy is {percent:.0f} %, limited by {limiter}.")
+
+
+def _occupancy_by_registers(view: DirectionView) -> Answer:
+    """What the build alone tells: warps of an SM, as far as registers limit them."""
+    registers, gpu = view.number("registers"), view.evidence.gpu
+    file, warps = (gpu.registers_per_sm, gpu.warps_per_sm) if gpu else (SM_REGISTERS, SM_WARPS)
+    percent = 100 * min(1.0, file // (WARP * max(1.0, registers)) / warps)
+    score = 4 - grade(percent, (25, 40, 60, 80))
+    if score > FEW_WARPS_SCORE and (design := few_warps_by_design(view)):
+        return Answer(FEW_WARPS_SCORE, f"{registers:.0f} registers a thread, as is meant with {design}.")
+    return Answer(score, f"{registers:.0f} registers a thread leave at most {percent:.0f} % occupancy.")
 
 
 def _static_memory(view: DirectionView) -> Answer:

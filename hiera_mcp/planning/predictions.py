@@ -93,7 +93,8 @@ def told(prediction: Prediction) -> str:
         return f"{said}: {prediction.verdict}, {prediction.reason}" if prediction.reason else f"{said}: unknown"
     words = {"held": "held", "partly": "moved so, but by less", "refuted": "refuted", "unknown": "unknown"}
     still = ", it did not move" if prediction.moved is False else ""
-    return f"{said}: {words[prediction.verdict]}{still} ({prediction.before:.4g} → {prediction.after:.4g})"
+    unit = " s" if prediction.metric == "time" else ""
+    return f"{said}: {words[prediction.verdict]}{still} ({prediction.before:.4g} → {prediction.after:.4g}{unit})"
 
 
 def _way(word: str) -> Expectation | None:

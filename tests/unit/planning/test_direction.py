@@ -72,6 +72,16 @@ def test_without_a_profile_its_criterion_is_null_with_the_reason(evidence: Calla
     assert "no candidate has passed yet" in row.explanation
 
 
+@pytest.mark.parametrize(("registers", "score"), [(32, 0), (64, 2), (128, 3), (255, 4)])
+def test_without_a_profile_the_registers_of_the_build_bound_the_occupancy(
+    registers: int, score: float, evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
+) -> None:
+    kernels = [{"kernel": "k", "registers": registers}]
+    row = _row(plan_direction(evidence([outcome("a", 2.0, kernels=kernels)])), Direction.PARALLELISM, "static_signs")
+    assert row.score == score and f"{registers} registers a thread" in row.explanation
+    assert row.evidence["occupancy"] is None
+
+
 def test_at_the_floor_no_direction_has_headroom(
     evidence: Callable[..., Evidence], outcome: Callable[..., Outcome]
 ) -> None:

@@ -93,7 +93,7 @@ def test_a_prediction_about_time_rests_on_the_comparison_with_its_interval(
 
 def test_a_line_tells_what_was_said_what_was_seen_and_the_verdict() -> None:
     line = told(judged("time", "-30 %: one read less", 2e-3, 1e-3, True))
-    assert line == "time -30 %: held (0.002 → 0.001)"
+    assert line == "time -30 %: held (0.002 → 0.001 s)"
     assert "refuted, it did not move" in told(judged("l2_hit", "rises", 50.0, 50.0, False))
 
 

@@ -43,8 +43,8 @@ def test_gates_that_forbid_and_rules_that_ask_are_told_apart(kind: DecisionKind)
 def rich(
     evidence: Callable[..., Evidence], outcome: Callable[..., Outcome], dataflow: Callable[..., dict[str, Any]]
 ) -> list[Evidence]:
-    """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory, with and without
-    counters."""
+    """Evidence in which every signal can be read, on both platforms, bound by arithmetic and by memory, with counters,
+    without them, and without any profile."""
     profile = Profile(
         bottleneck="memory",
         summary="s",
@@ -77,6 +77,7 @@ def rich(
             ("cuda:sm_80", Space.CUDA, 600, profile),
             ("cuda:sm_80", Space.CUDA, 0.25, low),
             ("cpu", Space.CPP, 600, profile),
+            ("cuda:sm_80", Space.CUDA, 600, None),
         )
     ]
 

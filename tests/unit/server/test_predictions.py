@@ -56,7 +56,7 @@ async def test_without_a_parent_a_predicted_time_is_held_against_eager_pytorch(
         await submit(call, run_id, "fast", "pass 1e-4")
         after = await told(call, run_id)
     assert before == without_verdict == ""
-    assert after == f"time {change}: {verdict} (0.0002 → 0.0001), fast against eager PyTorch"
+    assert after == f"time {change}: {verdict} (0.0002 → 0.0001 s), fast against eager PyTorch"
 
 
 async def test_a_child_that_is_no_faster_than_its_parent_refutes_the_prediction(bench: Any) -> None:
@@ -67,7 +67,7 @@ async def test_a_child_that_is_no_faster_than_its_parent_refutes_the_prediction(
         child = await submit(call, run_id, "child", "pass 1e-4", parent)
         profile = (await call("hiera_candidate_profile", candidate_id=child))["profile"]
         second = await told(call, run_id)
-    said = "time -30 %: refuted, it did not move (0.0001 → 0.0001)"
+    said = "time -30 %: refuted, it did not move (0.0001 → 0.0001 s)"
     assert second == f"{said}, child against parent"
     assert profile["changes"] == [f"predicted: {said}"]  # the parent has no profile, so nothing else is told
 
