@@ -186,17 +186,26 @@ def chance(recorded: Recorded) -> list[Ranked]:
 
 
 def repeatability(recorded: Recorded) -> float:
-    """Mean tau between two measurements of the same candidates, in two runs: no ranking can be expected to be better."""
+    """Mean tau between measurements of the same candidates in runs of one round and in runs of all of them.
+
+    A ranking that knew one of the two would not do better on the other.
+    """
     taus: list[float | None] = []
     for task_id in recorded.contracts:
         own = [r for r in recorded.memory.rounds if r.task_id == task_id]
-        longest = max({r.run_id for r in own}, key=lambda run: sum(r.run_id == run for r in own))
-        once, again = (
-            {(r.space, r.direction): r.best for r in own if (r.run_id == longest) is it} for it in (False, True)
-        )
-        logs = [[math.log(best.median) if (best := part[key]) else 0.0 for key in once] for part in (once, again)]
-        taus.append(kendall(*logs))
+        long = {r.run_id for r in own if r.round > 1}
+        once, again = (_means([r for r in own if (r.run_id in long) is it]) for it in (False, True))
+        both = sorted(once.keys() & again.keys())
+        taus.append(kendall([once[key] for key in both], [again[key] for key in both]))
     return fmean(tau for tau in taus if tau is not None)
+
+
+def _means(records: Sequence[RoundRecord]) -> dict[str, float]:
+    """Pair of space and direction → its mean gain over eager PyTorch (log scale)."""
+    logs: dict[str, list[float]] = defaultdict(list)
+    for r in records:
+        logs[f"{r.space} {r.direction}"].append(0.0 if r.best is None else math.log(r.best.median))
+    return {pair: fmean(found) for pair, found in logs.items()}
 
 
 def measured(recorded: Recorded) -> dict[str, Any]:

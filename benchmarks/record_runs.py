@@ -1,12 +1,12 @@
 """Real runs over the small tasks of `benchmarks/recorded`, for benchmarks/memory_ranking.py.
 
-    python -m benchmarks.record_runs [--data-dir DIR] [--task NAME] [--out FILE]
+    python -m benchmarks.record_runs [--data-dir DIR] [--task NAME] [--passes N] [--out FILE]
 
 A task's folder holds `task.py` and, per pair of space and direction, a folder `SPACE.DIRECTION` of candidates. Each pair
 becomes a run of one round, so that its gain is over eager PyTorch; in addition all pairs of a task become the rounds of one
 run, where each gains over what was there before. Their order is rotated from task to task, so that none always comes first. Everything runs on the `cpu` target of
 this host, through the server, as any client's run. Runs that the database has already are passed over, so that a recording
-that was stopped goes on. The result is what `hiera-mcp kb export` writes, with the tasks' contracts and the host.
+that was stopped goes on; --passes makes each of them several times, since a busy host measures badly. The result is what `hiera-mcp kb export` writes, with the tasks' contracts and the host.
 """
 
 import argparse
@@ -73,14 +73,15 @@ def _submission(path: Path) -> Submission:
     return Submission(name=path.stem, sources={name: text}, idea=text.splitlines()[0].lstrip("/# "))
 
 
-def scripts(task: Path) -> list[Script]:
-    """A run of one round per pair, then one run with all pairs as its rounds."""
+def scripts(task: Path, number: int) -> list[Script]:
+    """A run of one round per pair, then one run with all pairs as its rounds; `number` is that of the pass."""
     rounds = pairs(task)
     first = _tasks().index(task) % len(rounds)
     source = (task / "task.py").read_text(encoding="utf-8")
     plans = [*((one,) for one in rounds), (*rounds[first:], *rounds[:first])]
     return [
-        Script(name=task.name, source=source, target="cpu", goal=_goal(task.name, plan), rounds=plan) for plan in plans
+        Script(name=task.name, source=source, target="cpu", goal=_goal(task.name, plan, number), rounds=plan)
+        for plan in plans
     ]
 
 
@@ -88,17 +89,18 @@ def _tasks() -> list[Path]:
     return sorted(p for p in TASKS.iterdir() if (p / "task.py").is_file())
 
 
-def _goal(task: str, plan: Sequence[Round]) -> str:
-    """Names a run, so that it is not recorded twice."""
-    return f"Recorded: {task}, {', then '.join(f'{r.space.choice}.{r.direction.choice}' for r in plan)}."
+def _goal(task: str, plan: Sequence[Round], number: int) -> str:
+    """Names a run, so that it is not recorded twice in one pass."""
+    return f"Pass {number}: {task}, {', then '.join(f'{r.space.choice}.{r.direction.choice}' for r in plan)}."
 
 
-async def record(settings: Settings, names: list[str]) -> None:
+async def record(settings: Settings, names: list[str], passes: int) -> None:
     """Run what the database does not have yet."""
     done = set(with_store(settings, lambda store: [r.goal for r in store.runs(ALL) if r.state == "finished"]))
     tasks = [task for task in _tasks() if not names or task.name in names]
     async with local(settings) as client:
-        for script in (script for task in tasks for script in scripts(task) if script.goal not in done):
+        every = (script for n in range(passes) for task in tasks for script in scripts(task, n + 1))
+        for script in (script for script in every if script.goal not in done):
             print(script.goal, flush=True)
             await drive(client, script, _tell)
 
@@ -139,10 +141,11 @@ def main() -> int:
     parser.add_argument("--data-dir", type=Path, help="where the runs are recorded (default: a temporary folder)")
     parser.add_argument("--out", type=Path, help="write the recording here")
     parser.add_argument("--task", action="append", default=[], help="only this one; may be given several times")
+    parser.add_argument("--passes", type=int, default=1, help="how often (default: %(default)s)")
     args = parser.parse_args()
     folder = args.data_dir or Path(tempfile.mkdtemp(prefix="hiera-recorded-"))
     settings = Settings(data_dir=folder)
-    anyio.run(record, settings, args.task)
+    anyio.run(record, settings, args.task, args.passes)
     if args.out:
         args.out.write_text(with_store(settings, recorded).model_dump_json(indent=1) + "\n", encoding="utf-8")
     return 0
