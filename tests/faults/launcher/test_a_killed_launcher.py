@@ -20,7 +20,7 @@ MOST_S = 2.0
 BOMB = """
 import ctypes, os, time
 ctypes.CDLL(None).prctl(15, b"{name}", 0, 0, 0)
-for _ in range(40):  # so many lines of descent, in each of which every process leaves a child in a new session and ends
+for _ in range(16):  # so many lines of descent, in each of which every process leaves a child in a new session and ends
     if os.fork() == 0:
         while True:
             if os.fork():
