@@ -1,6 +1,7 @@
 """Judge and runner as real processes: every kind of candidate must end as it deserves, with a reason that says why."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +206,9 @@ def test_a_reference_that_fails_is_reported_as_such_and_the_judge_goes_on(
     event = driver.ask(broken, body(RIGHT))
     assert event["event"] == "failed" and "no disk" in event["error"]
     assert driver.judge(affine, body("return 17;")).outcome == "candidate_error"
+
+
+def test_cut_claims_of_single_calls_are_seen_under_the_kernelbench_protocol_too(driver: Any, affine: Contract) -> None:
+    cut = Path(__file__).parents[2] / "exploits/false_time/single_calls_cut.py"
+    report = driver.judge(affine, python=cut.read_text(), protocol="kernelbench")
+    assert report.outcome == "suspect" and "for each of 100 calls" in report.reason
