@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hiera_mcp.cli.kb import lines_of
 from hiera_mcp.cli.main import main
 
 OWN = """---
@@ -151,3 +152,9 @@ def test_a_missing_file_and_one_that_cannot_be_written_are_named(
     assert kb("export", tmp_path / "no folder" / "out.json") == 2
     said = capsys.readouterr().err
     assert "none.json cannot be read" in said and "out.json cannot be written" in said
+
+
+def test_a_lesson_is_printed_with_what_proves_it() -> None:
+    lesson = {"id": "l_1", "title": "Threads pay", "text": "Rows over threads.", "proof": ["relu, cpp: passed, 1.5×"]}
+    lines = lines_of({"entries": [], "lessons": [lesson]})
+    assert lines == ["lesson l_1: Threads pay", "    Rows over threads.", "    - relu, cpp: passed, 1.5×"]
