@@ -88,18 +88,29 @@ def reduction_span(view: SpaceView) -> Answer:
     share = sum(view.number(f"{kind}_share") for kind in ("reduction", "normalisation", "scan"))
     if share < 0.05:
         return Answer(4, f"{share:.0%} of the time is in reductions, norms and scans.")
-    loss = grade(elements, (1 << 14, 1 << 18, 1 << 22, 1 << 26)) * (0.5, 0.25, 0)[_level(view)]
-    how = ("by hand across blocks", "by hand or by a library", "or left to PyTorch")[_level(view)]
+    loss = 0 if _level(view) == 2 else 0.5 * grade(elements, (1 << 16, 1 << 20, 1 << 24, 1 << 28))
+    how = "or left to PyTorch" if _level(view) == 2 else "by hand"
     return Answer(4 - loss, f"Up to {elements:.0f} elements go into one result, combined {how}.")
 
 
 def library_coverage(view: SpaceView) -> Answer:
-    served = max(0.0, view.number("library_share") - view.number("contraction_share"))
+    covered = max(0.0, view.number("library_share") - view.number("contraction_share"))
+    served = min(covered, view.number("scan_share") + view.number("other_share"))
     level = _level(view)
     absent = level == 1 and view.known("libraries_installed") and not view.flag("libraries_installed")
     loss = 0.25 * grade(served, (0.05, 0.2, 0.5, 0.8)) if level == 0 or absent else 0.0
     missing = " (none is installed)" if absent else ""
-    return Answer(4 - loss, f"Besides contractions, libraries{missing} have routines for {served:.0%} of the time.")
+    return Answer(4 - loss, f"Libraries{missing} have routines for scans, sorts and the like that take {served:.0%}.")
+
+
+def beyond_eager(view: SpaceView) -> Answer:
+    tuned = 0.0 if _streams(view) else view.number("contraction_share")
+    alone = max(0.0, 1.0 - view.number("contraction_share") - view.number("fusable_share"))
+    left = tuned + (alone if _level(view) == 2 else 0.0)
+    return Answer(
+        4 - grade(left, (0.2, 0.4, 0.6, 0.8)),
+        f"{left:.0%} of the time stays with kernels like those that eager PyTorch calls, so that nothing is won there.",
+    )
 
 
 def library_distance(view: SpaceView) -> Answer:
@@ -170,6 +181,7 @@ SPACE_CRITERIA: Mapping[str, Scorer[Space]] = MappingProxyType(
         "dependency_depth": dependency_depth,
         "reduction_span": reduction_span,
         "library_coverage": library_coverage,
+        "beyond_eager": beyond_eager,
         "parameter_effort": parameter_effort,
         "precision_reach": precision_reach,
         "launch_overhead": launch_overhead,

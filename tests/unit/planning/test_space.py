@@ -61,7 +61,7 @@ def test_a_contract_of_an_old_version_is_planned_without_its_dataflow(evidence: 
     for option in plan_space(evidence(fusion=3.2)).options:
         null = {c.criterion: c.explanation for c in option.criteria if c.score is None}
         assert "build it again" in null["dependency_depth"]
-        assert {"reduction_span", "library_coverage"} < set(null)
+        assert {"reduction_span", "library_coverage", "beyond_eager"} < set(null)
         assert _criterion(option, "fusion_gain").score is not None
 
 
@@ -105,7 +105,7 @@ def test_a_sum_over_many_millions_speaks_against_own_code_and_a_row_of_a_norm_do
     for longest in (768, 1 << 27):
         e = evidence(work=(("reduction", 1.0, 1),), dataflow=dataflow(longest=longest))
         found[longest] = [_criterion(o, "reduction_span").score for o in plan_space(e).options]
-    assert found == {768: [4, 4, 4], 1 << 27: [2, 3, 4]}
+    assert found == {768: [4, 4, 4], 1 << 27: [2.5, 2.5, 4]}
 
 
 def test_libraries_with_a_sort_or_a_scan_speak_for_the_space_that_may_call_them(
@@ -116,6 +116,35 @@ def test_libraries_with_a_sort_or_a_scan_speak_for_the_space_that_may_call_them(
     assert scores == [3, 4, 4]
     none = plan_space(evidence(**scan, libraries=[])).options[1]
     assert _criterion(none, "library_coverage").score == 3 and none.gates
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("normalisation", "cuda"),
+        ("reduction", "cuda"),
+        ("elementwise", "cuda"),
+        ("movement", "cuda"),
+        ("scan", "cuda_libraries"),
+    ],
+)
+def test_an_operator_by_itself_is_not_left_to_pytorch_which_would_win_nothing(
+    kind: str, expected: str, evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    longest = 1 << 22 if kind in ("normalisation", "reduction", "scan") else 0
+    e = evidence(work=((kind, 1.0, 1),), dataflow=dataflow(longest=longest, covered=0.0 if kind == "movement" else 1.0))
+    proposal = plan_space(e)
+    assert proposal.recommended == expected
+    assert _criterion(proposal.options[2], "beyond_eager").score == 0
+
+
+def test_tuned_contractions_are_nothing_to_win_for_any_space(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    e = evidence(
+        work=(("conv", 0.9, 3), ("elementwise", 0.1, 3)), intensity=600, dataflow=dataflow(chains=((2, 3, 1.0),))
+    )
+    assert [_criterion(o, "beyond_eager").score for o in plan_space(e).options] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("speedup", "scores"), [(1.1, [0, 4, 4]), (10.0, [4, 2, 0])])
