@@ -88,10 +88,12 @@ def measure(pids: Iterable[int], work: Path) -> Usage:
 
 
 def fair_memory(pids: Iterable[int]) -> int:
-    """The same with proportional set sizes: exact where processes share pages, but slow to ask for."""
+    """The same with proportional set sizes: exact where processes share pages, as forked ones do, but slow to ask for."""
     numbers = tuple(pids)
-    private, held = _resident(numbers)[1], _held(numbers)
-    return max(sum(_proportional(pid) for pid in numbers), private + held.memory_files) + held.buffers
+    held = _held(numbers)
+    mapped = [_proportional(pid) for pid in numbers]
+    own, shared = sum(m.own for m in mapped), sum(m.shared for m in mapped)
+    return own + max(shared, held.memory_files) + held.buffers
 
 
 def folder_bytes(folder: Path, enough: int) -> int:
@@ -141,14 +143,26 @@ def _status(pid: int) -> dict[str, int]:
     return {name.rstrip(":"): int(size) * 1024 for name, size, _ in rows}
 
 
-def _proportional(pid: int) -> int:
-    """PSS, swap and page tables in bytes; the resident set where the kernel does not tell."""
+@dataclass(frozen=True)
+class _Mapped:
+    """Bytes that a process has mapped, each page divided by the number of processes that map it."""
+
+    own: int
+    """Swap and page tables included."""
+    shared: int
+    """Of memory files."""
+
+
+def _proportional(pid: int) -> _Mapped:
+    """The resident set where the kernel does not tell."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
-            rows = [line.split() for line in file if line.startswith(("Pss:", "SwapPss:"))]
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
-        return _resident([pid])[0]
-    return sum(int(row[1]) for row in rows) * 1024 + _status(pid).get("VmPTE", 0)
+        return _Mapped(_resident([pid])[0], 0)
+    sizes = {row[0].rstrip(":"): int(row[1]) * 1024 for row in map(str.split, text.splitlines()[1:])}
+    shared = sizes.get("Pss_Shmem", 0)
+    hidden = sizes.get("SwapPss", 0) + _status(pid).get("VmPTE", 0)
+    return _Mapped(sizes.get("Pss", 0) - shared + hidden, shared)
 
 
 @dataclass(frozen=True)

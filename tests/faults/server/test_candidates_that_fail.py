@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.timeout(300)
+
 GOOD = """
 #include "contract.h"
 %(before)s

@@ -23,6 +23,7 @@ from hiera_mcp.sandbox.isolation.identity import NOBODY, can_read
 PYTHON = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
 TOOLS = ("g++", "c++filt", "nm", "setpriv", "prlimit", "unshare", "mount", "true", "sleep")
 pytestmark = [
+    pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root"),
     pytest.mark.skipif(
         not os.access(PYTHON, os.X_OK), reason=f"needs {PYTHON}, an interpreter that everybody can reach"

@@ -154,6 +154,19 @@ async def test_memory_in_files_without_a_name_is_limited(bench: Any):
     assert outcome.ended == "memory_limit"
 
 
+async def test_pages_that_forked_processes_share_count_once(bench: Any):
+    code = (
+        "import os, time\n"
+        "block = bytearray(300 << 20)\n"
+        "block[::4096] = b'x' * len(block[::4096])\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0: break\n"
+        "time.sleep(1)\n"
+    )
+    outcome = await run(bench.backend, bench.python(code), 20)
+    assert outcome.ended == "exit", outcome
+
+
 HELD_BY_THE_KERNEL = {
     "page tables": (
         "import mmap\n"
