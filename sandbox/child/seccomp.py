@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM = 2
+SO_SNDBUF, SO_SNDBUFFORCE = 7, 32
 NEW_NAMESPACES = 0x7E020000
 """All CLONE_NEW* flags that clone() takes."""
 
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _LOAD, _JUMP_EQ, _JUMP_GE, _JUMP_SET, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER_AT, _ARCH_AT, _ARG0_AT, _ARG1_AT = 0, 4, 16, 24
+_NUMBER_AT, _ARCH_AT, _ARG0_AT, _ARG1_AT, _ARG2_AT = 0, 4, 16, 24, 32
 
 _COMMON = {
     "bpf": (321, 280),
@@ -122,6 +123,7 @@ _SHARED_HOST = {
 says nothing of a file's mode, owner, times and attributes, nor of who watches it."""
 
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (435, 435), (41, 198), (53, 199), (302, 261)
+_SETSOCKOPT = (54, 208)
 
 
 def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str = "") -> bytes:
@@ -148,6 +150,7 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
         *_refuse(_CLONE3[column], errno.ENOSYS),  # its flags lie behind a pointer; libc then falls back to clone
         *_deny_flags(_CLONE[column], NEW_NAMESPACES),
         *_only_families(_SOCKET[column], families if own_namespaces else ()),
+        *_no_larger_buffers(_SETSOCKOPT[column]),
         *(() if own_namespaces else _no_datagram_pairs(_SOCKETPAIR[column])),
         *(() if own_namespaces else _only_itself(_PRLIMIT[column])),
         _ins(_RETURN, _ALLOW),
@@ -215,6 +218,12 @@ def _no_datagram_pairs(number: int) -> list[bytes]:
     """A datagram socket, though paired, can still send to any path."""
     check = [_ins(_AND, 0xF), _ins(_JUMP_EQ, SOCK_DGRAM, 0, 1), _ins(_RETURN, _ERRNO | errno.EACCES)]
     return _on_argument(number, _ARG1_AT, check)
+
+
+def _no_larger_buffers(number: int) -> list[bytes]:
+    """What lies in a socket is memory of the kernel: it stays at the default size, and who asks for more is told that it is so."""
+    check = [_ins(_JUMP_EQ, SO_SNDBUF, 1, 0), _ins(_JUMP_EQ, SO_SNDBUFFORCE, 0, 1), _ins(_RETURN, _ERRNO)]
+    return _on_argument(number, _ARG2_AT, check)
 
 
 def _only_itself(number: int) -> list[bytes]:

@@ -198,11 +198,11 @@ def _held(pids: Iterable[int], work: Path | None = None) -> _Held:
 
 @cache
 def _socket_bytes() -> int:
-    """What one socket may hold at most: twice what SO_SNDBUF may be set to (socket(7))."""
+    """What one socket may hold at most (socket(7)): no box can set SO_SNDBUF, and the last message may go beyond it."""
     try:
-        return 2 * int(Path("/proc/sys/net/core/wmem_max").read_text())
+        return int(Path("/proc/sys/net/core/wmem_default").read_text()) + (64 << 10)
     except (OSError, ValueError):
-        return 512 << 10
+        return 256 << 10
 
 
 def _stat(path: str | Path) -> os.stat_result | None:

@@ -181,12 +181,26 @@ HELD_BY_THE_KERNEL = {
         "    held.append(socket.socketpair())\n"
         "    for end in held[-1]:\n"
         "        end.setblocking(False)\n"
-        "        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)\n"
         "        try:\n"
         "            while True: end.send(b'x' * 60000)\n"
         "        except BlockingIOError: pass\n"
     ),
 }
+
+
+async def test_a_socket_of_a_box_holds_no_more_than_it_is_counted_for(boxed: Any):
+    code = (
+        "import socket\n"
+        "end, other = socket.socketpair()\n"
+        "end.setblocking(False)\n"
+        "end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 64 << 20)\n"
+        "sent = 0\n"
+        "try:\n"
+        "    while True: sent += end.send(b'x' * 60000)\n"
+        "except BlockingIOError: print(sent)\n"
+    )
+    outcome = await run(boxed.backend, boxed.python(code), 20)
+    assert 0 < int(outcome.output) <= int(Path("/proc/sys/net/core/wmem_default").read_text()) + (64 << 10)
 
 
 @pytest.mark.parametrize("what", HELD_BY_THE_KERNEL)
