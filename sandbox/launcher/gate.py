@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Generator, Iterable
 
-from hiera_mcp.sandbox.child.gate import HOLD, REPLY
+from hiera_mcp.sandbox.child.gate import HOLD, RELEASE, REPLY
 from hiera_mcp.sandbox.child.tree import descendants, signal_process
 
 _HOLD_S = 0.25
@@ -36,7 +36,7 @@ def _answer(loop: asyncio.AbstractEventLoop, sock: socket.socket, pid: int) -> N
     try:
         what = sock.recv(1)
         if what:
-            done = hold(pid) if what == HOLD else _continue(pid)
+            done = {HOLD: hold, RELEASE: _continue}.get(what, _leave)(pid)
             sock.send(REPLY.pack(done, processor_ns(descendants(pid))))
             return
     except OSError:
@@ -52,6 +52,10 @@ def hold(pid: int) -> bool:
             return False
         for below in running:
             signal_process(below, signal.SIGSTOP)
+    return True
+
+
+def _leave(_pid: int) -> bool:
     return True
 
 
