@@ -3,7 +3,8 @@
     python -m benchmarks.launch_overhead [--launches N] [--out FILE]
 
 Times programs that do nothing, so that everything measured is overhead. The kinds are interleaved, because the load of the
-machine drifts; on a machine that is not quiet compare the minima and the processor times, which a neighbour hardly moves.
+machine drifts; on a machine that is not quiet compare the minima and the processor times, which a neighbour hardly moves, or
+start it with `chrt -f 1`.
 """
 
 import argparse
@@ -114,6 +115,7 @@ def report(costs: dict[str, list[Cost]], chosen: float | str) -> dict[str, objec
             "kernel": platform.release(),
             "architecture": platform.machine(),
             "load": [round(load, 2) for load in os.getloadavg()],
+            "real_time_priority": os.sched_getscheduler(0) != os.SCHED_OTHER,
             "uid": os.geteuid(),
         },
         "launches": len(next(iter(costs.values()))),
