@@ -105,10 +105,15 @@ def http_server(data_dir: Path, token: str) -> Generator[str]:
         process.communicate(timeout=20)
 
 
-def test_a_folder_runs_over_http_with_the_token_and_not_without(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_runs_over_http_with_the_token_and_not_without_it_and_decides_what_it_was_asked_to(
+    folder: Path, tmp_path: Path
+) -> None:
     with http_server(tmp_path / "data", "s3cret") as url:
         refused = run(folder, "--url", url)
-        done = run(folder, "--url", url, "--token", "s3cret", "--json")
+        done = run(folder, "--url", url, "--token", "s3cret", "--json", "--plan", "no-directions", "--no-memory")
     assert refused.returncode == 2
     assert "token" in refused.stderr
     assert statuses(done) == {"right": "passed", "wrong": "wrong_output"}
+    report = json.loads(done.stdout)["run"]
+    assert report["plan"] == ["no-directions", "no-memory"]
+    assert [d["kind"] for d in report["decisions"]] == ["space", "strategy"]

@@ -39,6 +39,10 @@ def test_a_reference_is_called_after_its_file_and_task_py_after_its_folder() -> 
     assert task_name(Path("/home/me/softmax/rmsnorm.py")) == "rmsnorm"
 
 
+def test_run_toml_may_say_what_planning_does_without(make: Make) -> None:
+    assert read_folder(make(GOOD | {"run.toml": 'plan = ["no-directions"]'})).plan == ("no-directions",)
+
+
 def test_a_lone_python_candidate_is_a_model_new(make: Make) -> None:
     script = read_folder(make(GOOD | {"round1/b.py": "class ModelNew: ..."}))
     assert script.rounds[0].candidates[1].sources == {"model_new.py": "class ModelNew: ..."}
