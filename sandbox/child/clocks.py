@@ -34,7 +34,8 @@ class Slope:
 
     @property
     def agrees(self) -> bool:
-        return self.distance <= self.allowed
+        """Whether the claim is not lower than allowed. One that is higher gains nothing."""
+        return self.outside - self.claimed <= self.allowed
 
     @property
     def distance(self) -> float:

@@ -18,6 +18,9 @@ FEW, MOST = (4, 8), 200
 """Calls in the shorter batch, a random number of them; and at most so many more in the longer one."""
 LENGTH_S = 0.02
 """Aimed length of what the longer batch has more, without the flushes."""
+FILL_S, MOST_FILLS = 30e-6, 8
+"""About what one writing of the flush takes. The host has to be ahead of the device, or its own time would count: it is when
+a flush lasts longer than the host needs for a call. More than that only adds noise."""
 LONG_S = 5e-3
 """From this length on the judge's clock can tell one call by itself."""
 RELATIVE, ABSOLUTE_S = 0.15, 3e-6
@@ -28,7 +31,8 @@ def cold_call(reference: Reference, bench: Workbench, course: Course, samples: S
     """Seconds of one cold call by the judge's clock, the delivery of a ModelNew's results taken off.
 
     Args:
-        least_s: what a call takes at least, by the judge's clock: a false claim must not make the batches endless.
+        least_s: what a call with warm caches takes by the judge's clock, host and device: a false claim must not make the
+            batches endless.
 
     Raises:
         WrongOutput: the outputs of the last calls are wrong.
@@ -41,7 +45,8 @@ def cold_call(reference: Reference, bench: Workbench, course: Course, samples: S
     for s in range(bench.sets):
         bench.put(CASE, s, inputs)
     more = max(2, min(MOST, math.ceil(LENGTH_S / call_s)))
-    seconds = [_pair(bench, random.randint(*FEW), more) for _ in range(PAIRS)]
+    fills = min(MOST_FILLS, 1 + math.ceil(least_s / FILL_S))
+    seconds = [_pair(bench, random.randint(*FEW), more, fills) for _ in range(PAIRS)]
     expected, _ = course.reference_call(inputs, flush=False)
     for s in range(bench.sets):
         course.check_outputs(s, expected, inputs)
@@ -64,9 +69,11 @@ def doubt(claims: Sequence[float], outside: float) -> str:
     )
 
 
-def _pair(bench: Workbench, few: int, more: int) -> float:
+def _pair(bench: Workbench, few: int, more: int, fills: int) -> float:
     """Seconds per additional call, without its flush."""
     short, long = ([n % bench.sets for n in range(count)] for count in (few, few + more))
-    calls = bench.cold_batch(CASE, long, True) - bench.cold_batch(CASE, short, True)
-    flushes = bench.cold_batch(CASE, long, False) - bench.cold_batch(CASE, short, False)
-    return (calls - flushes) / more
+
+    def longer(calls: bool) -> float:
+        return bench.cold_batch(CASE, long, calls, fills) - bench.cold_batch(CASE, short, calls, fills)
+
+    return (longer(calls=True) - longer(calls=False)) / more

@@ -86,12 +86,12 @@ class CudaPlatform:
                 return code, times
         return 0, times
 
-    def _flush_l2(self) -> None:
+    def _flush_l2(self, fills: int = FILLS) -> None:
         """Queue a write of more than L2 holds. Lines that the candidate has marked as persisting would outlive it, and become
         ordinary ones first (CUDA driver API, cuCtxResetPersistingL2Cache; not supported everywhere, as such lines are not).
         """
         ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache()
-        for _ in range(FILLS):
+        for _ in range(fills):
             self._fill ^= 0xFF
             self._cuda.memsetAsync(self._flush, self._fill, self._flush_bytes, self.stream)
 
@@ -109,11 +109,11 @@ class CudaPlatform:
         code, ns = self.once(all_of_them)
         return code, [ns]
 
-    def cold_batch(self, call: Call, deliver: Deliver, sets: Sequence[int]) -> tuple[int, list[int]]:
-        """As `batch`, with a flush before each call."""
+    def cold_batch(self, call: Call, deliver: Deliver, sets: Sequence[int], fills: int) -> tuple[int, list[int]]:
+        """As `batch`, with a flush before each call, written `fills` times."""
 
         def flushed(s: int) -> int:
-            self._flush_l2()
+            self._flush_l2(fills)
             return call(s)
 
         return self.batch(flushed, deliver, sets)

@@ -179,7 +179,7 @@ class Runner:
             self._candidate.deliver(case, s)
 
         called = (call, deliver) if request["calls"] else (_nothing, _nothing)
-        code, ns = self._platform.cold_batch(*called, request["sets"])
+        code, ns = self._platform.cold_batch(*called, request["sets"], request["fills"])
         self._accept("hiera_run", code)
         return {"ns": ns}
 

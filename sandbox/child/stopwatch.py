@@ -10,9 +10,10 @@ from hiera_mcp.sandbox.child.timing import median
 CPU_FLUSH_LIMIT = 128 << 20
 """A larger flush would take most of the time of an evaluation."""
 
-FILLS = 6
-"""So often a GPU's flush is written. Once takes some 35 us, and a process that has just waited takes longer than that to issue
-what it times: what the device waits for the host would count, on a GPU host 30 to 40 us."""
+FILLS = 16
+"""So often a GPU's flush is written before a timed call. Once takes some 30 us, and a process that has just waited needs longer
+than that to issue what it times; then what the device waits for the host would count. Seen on an H200 for a kernel of 12 us:
+42 us behind one fill after a short wait, 80 to 100 us behind one to three after 20 ms, 45 us behind six, 12 us behind twelve."""
 
 EMPTY_PAIRS = 41
 """Pairs of events around nothing."""

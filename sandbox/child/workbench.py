@@ -250,13 +250,14 @@ class Workbench:
         counts = self._ask_with_inputs(request, case, [s], self._call_s).get("counts")
         return cast("dict[str, Any]", counts) if isinstance(counts, dict) else None
 
-    def cold_batch(self, case: int, sets: Sequence[int], calls: bool) -> float:
-        """Let the runner queue a flush for each of `sets`, with a call behind it or without: seconds outside. CUDA only.
+    def cold_batch(self, case: int, sets: Sequence[int], calls: bool, fills: int) -> float:
+        """Let the runner queue a flush, written `fills` times, for each of `sets`, with a call behind it or without: seconds
+        outside. CUDA only.
 
         Raises:
             CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
         """
-        request = {"op": "cold", "case": case, "sets": list(sets), "calls": calls}
+        request = {"op": "cold", "case": case, "sets": list(sets), "calls": calls, "fills": fills}
         return self._peer.numbers(request, "ns", 1, self._call_s * max(1, len(sets)))[1]
 
     def replay(self, case: int, sets: Sequence[int], times: int) -> tuple[float, float]:

@@ -73,9 +73,9 @@ class Job:
 
     @property
     def gated(self) -> bool:
-        """Whether the judge may hold the runner's box still. Not beside a tool that watches the runner; and on a GPU the
-        kernels would go on."""
-        return self.device == "cpu" and not self.watched
+        """Whether the judge may hold the runner's box still: not beside a tool that watches the runner. On a GPU that stops
+        the threads which would launch more, not what they have launched."""
+        return not self.watched
 
     @property
     def builds_extension(self) -> bool:

@@ -170,6 +170,10 @@ def test_clocks_that_agree_raise_no_doubt() -> None:
     assert _clocks(claimed=2e-3, outside=2.05e-3, cold=2.2e-3, wall=2.4e-3) == []
 
 
+def test_a_claim_above_what_the_judge_sees_gains_nothing_and_raises_no_doubt() -> None:
+    assert _clocks(claimed=3e-3, outside=2e-3, cold=3e-3, wall=2.4e-3) == []
+
+
 def test_each_clock_can_raise_a_doubt_of_its_own() -> None:
     assert "in batches" in _clocks(claimed=1e-3, outside=2e-3, cold=2.2e-3, wall=2.4e-3)[0]
     assert "one cold call" in _clocks(claimed=2e-3, outside=2e-3, cold=0.9e-3, wall=2.4e-3)[0]

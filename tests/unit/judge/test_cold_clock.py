@@ -21,9 +21,9 @@ class Bench:
     def put(self, case: int, s: int, inputs: list[Any]) -> None:
         pass
 
-    def cold_batch(self, case: int, sets: list[int], calls: bool) -> float:
+    def cold_batch(self, case: int, sets: list[int], calls: bool, fills: int) -> float:
         self.batches += 1
-        return 100e-6 + len(sets) * (40e-6 + (self._call_s if calls else 0.0))
+        return 100e-6 + len(sets) * (fills * 40e-6 + (self._call_s if calls else 0.0))
 
 
 class Course:
