@@ -1,6 +1,6 @@
 """Can the timing be trusted? Twins, a slightly slower twin, and Nsight Compute's own durations.
 
-    python -m benchmarks.timing_quality [--target cpu] [--comparisons N] [--only twins slower durations] [--out FILE]
+    python -m benchmarks.timing_quality [--target cpu] [--device cuda:1] [--comparisons N] [--only twins slower durations] [--out FILE]
 
 1. Identical candidates, compared in one session as hiera_candidates_evaluate does it: "no difference" in at least 95 %.
 2. The same candidate against one that does 3 % more work, each of them first in half of the comparisons: told in at least 90 %.
@@ -110,6 +110,7 @@ class Bench:
 
     executor: LocalExecutor
     target: Target
+    device: str
 
     async def contract(self, elements: int) -> Contract:
         source = TASK.format(elements=elements)
@@ -130,6 +131,7 @@ class Bench:
             space=space,
             sources={file: this},
             other=Rival(space=space, sources={file: other}),
+            device=self.device,
         )
         return await self.executor.compare(request, quiet)
 
@@ -140,6 +142,7 @@ class Bench:
             space=spaces_of(self.target)[0],
             sources={source_file(self.target): code},
             limits=Limits(rounds_s=0.5),
+            device=self.device,
         )
         found = await self.executor.evaluate(request, quiet)
         if not isinstance(found, Evaluation):
@@ -274,10 +277,10 @@ def call_under_ncu(folder: Path, contract_id: str, elements: int) -> None:
         raise SystemExit(f"hiera_run returned {code}")
 
 
-async def measure(target: Target, count: int, parts: Sequence[str]) -> dict[str, Any]:
+async def measure(target: Target, device: str, count: int, parts: Sequence[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as cache:
         executor = LocalExecutor(cache_dir=Path(cache))
-        bench = Bench(executor, target)
+        bench = Bench(executor, target, device)
         found: dict[str, Any] = {}
         try:
             if "durations" in parts:
@@ -294,6 +297,7 @@ async def measure(target: Target, count: int, parts: Sequence[str]) -> dict[str,
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default=None)
+    parser.add_argument("--device", default="auto", help="for two candidates; durations are those of the first GPU")
     parser.add_argument("--comparisons", type=int, default=40)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--out", type=Path)
@@ -306,7 +310,7 @@ def main() -> int:
         return 0
     target = args.target or (gpus()[0].target if gpus() else "cpu")
     began = time.monotonic()
-    found = anyio.run(measure, target, args.comparisons, args.only)
+    found = anyio.run(measure, target, args.device, args.comparisons, args.only)
     result = {
         "command": f"python -m benchmarks.timing_quality --target {target}",
         "machine": describe(),
