@@ -32,10 +32,10 @@ def comparisons_of(pairs: Pairs, candidate_id: str) -> dict[str, Comparison]:
     """What a candidate's sessions said, by the other candidate's id."""
     found: dict[str, Comparison] = {}
     for (this, other), report in pairs.items():
-        comparison = in_one_session(report)
+        comparison = in_one_session(report) if candidate_id in (this, other) else None
         if comparison is not None and this == candidate_id:
             found[other] = comparison
-        elif comparison is not None and other == candidate_id:
+        elif comparison is not None:
             found[this] = turned(comparison)
     return found
 

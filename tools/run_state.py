@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.evaluation import Comparison, NotRun
@@ -48,7 +49,7 @@ class RunState:
     predictions: Mapping[str, Prediction] = field(default_factory=dict[str, Prediction])
     """Candidate id → what its profile says of the prediction of its strategy."""
 
-    @property
+    @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """The candidates as the planner sees them."""
         return tuple(
@@ -68,7 +69,7 @@ class RunState:
             checked=self.checked,
         )
 
-    @property
+    @cached_property
     def sound(self) -> tuple[Judged, ...]:
         """Those that were not seen to touch memory that is not theirs: only they can be the best, or parents."""
         return tuple(o for o in self.judged if o.candidate_id not in self.checked or not self._breaks_memory(o))
