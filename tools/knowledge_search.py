@@ -9,6 +9,7 @@ from hiera_mcp.model.base import Model
 from hiera_mcp.model.knowledge import Entry, Match
 from hiera_mcp.model.memory import Lesson
 from hiera_mcp.model.space import Direction, Space
+from hiera_mcp.model.switches import switches_of
 from hiera_mcp.planning.signals import signals
 from hiera_mcp.tools.base import READS, Ctx, Tool, deps_of
 from hiera_mcp.tools.evidence import evidence_of
@@ -75,7 +76,7 @@ async def hiera_knowledge_search(
     evidence come first. Read an entry whole with hiera_artifact_read(uri).
     """
     deps = deps_of(ctx)
-    remembers = True
+    remembers = switches_of(deps.settings.plan).memory
     if run_id is None:
         entries = deps.knowledge.search(query, direction, space, arch, limit)  # shorter than the way to a thread
         lines = tuple(_line(entry) for entry in entries)

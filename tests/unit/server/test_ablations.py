@@ -74,3 +74,16 @@ async def test_without_contract_files_a_server_shows_the_reference_and_the_heade
         refused = [await call.error("hiera_artifact_read", uri=uri) for uri in (base, f"{base}/lists/parameters")]
     assert header["text"] == "// header"
     assert all("no-contract-files" in text for text in refused)
+
+
+async def test_without_memory_no_lesson_of_another_run_is_shown(bench: Any) -> None:
+    async def lessons(call: Any) -> list[str]:
+        return [lesson["title"] for lesson in (await call("hiera_knowledge_search", query="rows"))["lessons"]]
+
+    async with bench.session() as call:
+        candidate = (await call.evaluate(await call.planned_run(), "pass 1e-4"))["results"][0]["candidate_id"]
+        await call("hiera_lesson_record", title="Fuse rows", text="It pays.", candidate_ids=[candidate])
+        assert await lessons(call) == ["Fuse rows"]
+    bench.settings = replace(bench.settings, plan=("no-memory",))
+    async with bench.session() as call:
+        assert await lessons(call) == []
