@@ -82,7 +82,7 @@ async def test_without_memory_no_lesson_of_another_run_is_shown(bench: Any) -> N
 
     async with bench.session() as call:
         candidate = (await call.evaluate(await call.planned_run(), "pass 1e-4"))["results"][0]["candidate_id"]
-        await call("hiera_lesson_record", title="Fuse rows", text="It pays.", candidate_ids=[candidate])
+        await call("hiera_lesson_record", title="Fuse rows", text="It pays where rows fit.", candidate_ids=[candidate])
         assert await lessons(call) == ["Fuse rows"]
     bench.settings = replace(bench.settings, plan=("no-memory",))
     async with bench.session() as call:
