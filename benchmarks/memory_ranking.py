@@ -242,7 +242,7 @@ def section(report: Mapping[str, Any]) -> str:
             rows.append((kind, name, f"{s['regret']:.2f}×", f"{s['top_1']:.0%}" if tau != "–" else "–", tau))
     notes = [_note(kind, report[kind]) for kind in ("space", "direction")]
     machine = report["recorded_on"]
-    where = f"{machine['processor']}, {machine['processors']} processors, load {machine['load_at_the_end'][0]:.1f}"
+    where = f"{machine['processor']}, {machine['processors']} processors"
     what = (
         f"{report['rounds']} rounds of {report['tasks']} tasks, recorded on {where}; tau between two measurements of the same "
         f"candidates: {report['tau_of_two_measurements']:.2f}."

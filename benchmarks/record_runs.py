@@ -118,7 +118,7 @@ def recorded(store: Store) -> Recorded:
     """The recording in a database."""
     contracts = [store.contract(c.id) for c in store.contracts()]
     load = [round(x, 2) for x in os.getloadavg()]
-    machine = {**describe(), "load_at_the_end": load}
+    machine = {**describe(), "load_when_written": load}
     return Recorded.model_validate(
         {
             "machine": machine,

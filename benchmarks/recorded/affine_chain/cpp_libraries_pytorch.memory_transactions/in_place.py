@@ -1,5 +1,4 @@
 # The same operators in place on one buffer.
-import torch
 from torch import nn
 
 

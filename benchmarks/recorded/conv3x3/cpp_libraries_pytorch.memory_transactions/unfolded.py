@@ -1,5 +1,4 @@
 # unfold and one matrix product.
-import torch
 import torch.nn.functional as F
 from torch import nn
 

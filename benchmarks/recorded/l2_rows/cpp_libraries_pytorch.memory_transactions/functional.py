@@ -1,5 +1,4 @@
 # The functional form with a reciprocal square root.
-import torch
 from torch import nn
 
 

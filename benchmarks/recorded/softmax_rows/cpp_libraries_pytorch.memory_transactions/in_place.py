@@ -1,5 +1,4 @@
 # PyTorch operators, in place after the first.
-import torch
 from torch import nn
 
 

@@ -1,5 +1,4 @@
 # silu, then the product in place.
-import torch
 import torch.nn.functional as F
 from torch import nn
 

@@ -1,5 +1,4 @@
 # A copy of y, then the addition in place.
-import torch
 from torch import nn
 
 
