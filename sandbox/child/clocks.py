@@ -1,7 +1,7 @@
 """Three clocks that must agree: what the runner claims, what the judge sees from outside, and the floor."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hiera_mcp.sandbox.child import outside_clock
@@ -31,6 +31,8 @@ class Slope:
     outside: float
     noise: float
     """Difference of two requests that call nothing, spread over the additional calls."""
+    least: float = 0.0
+    """The least `outside` of all pairs that were made: what a neighbour has disturbed least."""
 
     @property
     def agrees(self) -> bool:
@@ -61,7 +63,7 @@ def measure_slope(bench: Workbench, call_s: float) -> Slope:
         pairs.append(_pair(bench, short, more, noise))
         if len(pairs) >= LEAST_PAIRS and any(p.agrees for p in pairs):
             break
-    return min(pairs, key=lambda p: p.distance)
+    return replace(min(pairs, key=lambda p: p.distance), least=min(p.outside for p in pairs))
 
 
 @dataclass(frozen=True)

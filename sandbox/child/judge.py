@@ -35,6 +35,9 @@ from hiera_mcp.sandbox.child.workbench import Workbench
 
 Report = dict[str, Any]
 REHEARSALS, TRIES = 9, 3
+HANDLING_S = 250e-6
+"""What a runner spends in Python, with cold caches, on looking at the results of a ModelNew and on delivering them, beside the
+copies (measured: 80 to 220 us on a 2-core host)."""
 Say = Callable[[str, float, str], None]
 """Receives progress: a message, a fraction, and the stage."""
 
@@ -206,7 +209,7 @@ class _Evaluation:
             bear_out(samples)
         self._progress("check the clocks", 0.9)
         slope = clocks.measure_slope(self._bench, summary(samples.candidate)["median"])
-        bear_out_warm(samples, slope.outside)
+        bear_out_warm(samples, slope.least)
         course.damage()
         cold = self._cold_doubt(course, samples, slope) if protocol == "hiera" else ""
         timing = self._report_timing(samples, summary, slope, prepare_s, protocol)
@@ -242,7 +245,8 @@ class _Evaluation:
 
     def _samples(self, course: Course) -> Samples:
         samples = course.run(self._progress)
-        samples.delivery = course.delivery() if self._order["candidate"]["kind"] == "python" else 0.0
+        if self._order["candidate"]["kind"] == "python":
+            samples.delivery = course.delivery() + (HANDLING_S if self._rehearsed else 0.0)
         samples.rehearsed = self._rehearsed
         return samples
 

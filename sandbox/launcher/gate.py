@@ -11,8 +11,9 @@ from collections.abc import Generator, Iterable
 from hiera_mcp.sandbox.child.gate import HOLD, RELEASE, REPLY
 from hiera_mcp.sandbox.child.tree import descendants, signal_process
 
-_HOLD_S = 0.25
-"""So long may it take until all processes stand still. They do within a millisecond, unless they wake each other."""
+_HOLD_S, _PAUSE_S = 2.0, 0.0005
+"""So long may it take until all processes stand still. They do within a millisecond, unless they wake each other, or have to
+wait on a busy host: a thread must run once more to be stopped."""
 _STILL = frozenset("TtZX")
 _TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
 
@@ -52,6 +53,8 @@ def hold(pid: int) -> bool:
             return False
         for below in running:
             signal_process(below, signal.SIGSTOP)
+        if any(not _stands_still(below) for below in running):
+            time.sleep(_PAUSE_S)
     return True
 
 
