@@ -2,10 +2,10 @@
 
     python -m benchmarks.planning_latency [--calls N] [--candidates N] [--out FILE]
 
-The demo's task is built and a run is led to its second round, with candidates that passed and failed and a profile of the
-best one; then each planning tool is called, over stdio and over HTTP, without recording (evidence and recommendation) and
-with recording. Milliseconds of the whole call, as the client sees it; a tool that does nothing shows what the protocol
-costs. The processor's load when it began is in the result.
+The demo's task is built and a run is led to the end of its first round, with candidates that passed and failed and a profile
+of the best one; then each planning tool is called, over stdio and over HTTP, without recording (evidence and
+recommendation); and with recording, in new runs. Milliseconds of the whole call, as the client sees it; a tool that does
+nothing shows what the protocol and the client cost. The processor's load when it began is in the result.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -38,36 +39,49 @@ LIMIT_MS = 50.0
 """Of the 95th percentile."""
 
 
-async def prepared(session: Session, script: Script, candidates: int) -> tuple[str, str]:
-    """A run in its second round, and its best candidate; the candidates are the demo's, over and over."""
-    contract = (await session.work("hiera_contract_build", source=script.source, name=script.name, target="cpu"))[
-        "contract"
-    ]
-    started = await session.call(
-        "hiera_run_start", contract_id=contract["contract_id"], rounds=100, candidates_per_round=candidates
-    )
-    run_id: str = started["run_id"]
+async def prepared(session: Session, script: Script, candidates: int) -> tuple[str, str, str]:
+    """A contract, a planned run of it with candidates, and its best candidate; the candidates are the demo's, over and over."""
+    built = await session.work("hiera_contract_build", source=script.source, name=script.name, target="cpu")
+    contract_id: str = built["contract"]["contract_id"]
+    run_id = await started(session, contract_id, candidates)
     for kind in KINDS:
         await session.call(f"hiera_plan_{kind}", run_id=run_id, **RECOMMENDED)
     pool = [c for one in script.rounds for c in one.candidates]
     for n in range(candidates):
-        sources = {contract["source_file"]: next(iter(pool[n % len(pool)].sources.values()))}
+        sources = {built["contract"]["source_file"]: next(iter(pool[n % len(pool)].sources.values()))}
         one: list[JsonValue] = [{"name": f"c{n}", "sources": dict[str, JsonValue](sources)}]
         await session.work("hiera_candidates_evaluate", run_id=run_id, candidates=one)
     status = await session.call("hiera_run_status", run_id=run_id)
     best: str = status["best"]["candidate_id"]
     await session.work("hiera_candidate_profile", candidate_id=best)
-    return run_id, best
+    return contract_id, run_id, best
+
+
+async def started(session: Session, contract_id: str, candidates: int) -> str:
+    """A new run."""
+    answer = await session.call("hiera_run_start", contract_id=contract_id, candidates_per_round=candidates)
+    return answer["run_id"]
 
 
 async def timed(session: Session, calls: int, tool: str, **arguments: JsonValue) -> dict[str, float]:
     """Milliseconds of `calls` calls of a tool, one after another."""
-    seconds: list[float] = []
+    return summary([await seconds_of(session, tool, **arguments) for _ in range(calls)])
+
+
+async def seconds_of(session: Session, tool: str, **arguments: JsonValue) -> float:
+    began = time.perf_counter()
+    await session.call(tool, **arguments)
+    return time.perf_counter() - began
+
+
+async def recorded(session: Session, calls: int, contract_id: str) -> dict[str, dict[str, float]]:
+    """Tool → milliseconds of recording the recommendation, each in a run of its own: no run has a hundred decisions."""
+    found: dict[str, list[float]] = {f"hiera_plan_{kind}": [] for kind in KINDS}
     for _ in range(calls):
-        began = time.perf_counter()
-        await session.call(tool, **arguments)
-        seconds.append(time.perf_counter() - began)
-    return summary(seconds)
+        run_id = await started(session, contract_id, 6)
+        for tool, seconds in found.items():
+            seconds.append(await seconds_of(session, tool, run_id=run_id, **RECOMMENDED))
+    return {f"{tool}, recorded": summary(seconds) for tool, seconds in found.items()}
 
 
 def summary(seconds: Sequence[float]) -> dict[str, float]:
@@ -80,14 +94,14 @@ def summary(seconds: Sequence[float]) -> dict[str, float]:
 async def measured(client: Client, script: Script, calls: int, candidates: int) -> dict[str, dict[str, float]]:
     """Tool → milliseconds, on one connection."""
     session = Session(client)
-    run_id, best = await prepared(session, script, candidates)
+    contract_id, run_id, best = await prepared(session, script, candidates)
     profile = f"hiera://candidates/{best}/profile"
     found = {"nothing (hiera_guide)": await timed(session, calls, "hiera_guide", topic="ssda")}
     found["hiera_run_status"] = await timed(session, calls, "hiera_run_status", run_id=run_id)
     for kind in KINDS:
         tool = f"hiera_plan_{kind}"
         found[tool] = await timed(session, calls, tool, run_id=run_id)
-        found[f"{tool}, recorded"] = await timed(session, calls, tool, run_id=run_id, **RECOMMENDED)
+    found |= await recorded(session, calls, contract_id)
     found["hiera_artifact_read of the profile"] = await timed(session, calls, "hiera_artifact_read", uri=profile)
     return found
 
@@ -119,7 +133,17 @@ async def connected(way: str, folder: Path) -> AsyncGenerator[Client]:
             yield client
 
 
-async def run(calls: int, candidates: int) -> dict[str, object]:
+@dataclass(frozen=True)
+class Result:
+    """What was measured."""
+
+    worst: dict[str, float]
+    """Way → greatest 95th percentile of a planning tool, in milliseconds."""
+    text: str
+    """All of it as JSON."""
+
+
+async def run(calls: int, candidates: int) -> Result:
     script = read_folder(demo_folder("cpu"))
     load = os.getloadavg()[0]
     ways: dict[str, dict[str, dict[str, float]]] = {}
@@ -127,8 +151,8 @@ async def run(calls: int, candidates: int) -> dict[str, object]:
         for way in ("stdio", "http"):
             async with connected(way, Path(folder)) as client:
                 ways[way] = await measured(client, script, calls, candidates)
-    worst = max(row["p95"] for rows in ways.values() for name, row in rows.items() if name.startswith("hiera_plan"))
-    return {
+    worst = {way: max(r["p95"] for name, r in rows.items() if "_plan_" in name) for way, rows in ways.items()}
+    report = {
         "calls": calls,
         "candidates": candidates,
         "load_at_start": round(load, 2),
@@ -137,6 +161,7 @@ async def run(calls: int, candidates: int) -> dict[str, object]:
         "milliseconds": ways,
         "host": describe(),
     }
+    return Result(worst, json.dumps(report, indent=1) + "\n")
 
 
 def main() -> int:
@@ -146,11 +171,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="file for the result as JSON")
     args = parser.parse_args()
     result = anyio.run(run, args.calls, args.candidates)
-    text = json.dumps(result, indent=1) + "\n"
-    print(text, end="")
+    print(result.text, end="")
     if args.out:
-        args.out.write_text(text)
-    return 0 if result["worst_planning_p95_ms"] < LIMIT_MS else 1  # pyright: ignore[reportOperatorIssue]
+        args.out.write_text(result.text)
+    return 0 if max(result.worst.values()) < LIMIT_MS else 1
 
 
 if __name__ == "__main__":

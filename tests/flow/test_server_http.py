@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -247,3 +248,10 @@ async def test_the_token_is_compared_whole_whatever_its_bytes() -> None:
         scope = {"type": "http", "path": value, "headers": [(b"authorization", value.encode())]}
         await guard(scope, None, send)  # pyright: ignore[reportArgumentType]
     assert reached == ["Bearer gé heim", "BEARER gé heim"]
+
+
+def test_answers_do_not_wait_for_acknowledgements() -> None:
+    with bind("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
