@@ -88,11 +88,14 @@ def test_a_killed_batch_goes_on_where_it_was_and_failures_are_listed(build: Buil
     assert not (tmp_path / "out" / "level1" / "2_Broken" / "built.json").exists()
 
 
-def test_a_folder_that_was_changed_is_built_again_and_ctrl_c_says_how_to_go_on(build: Build, tmp_path: Path) -> None:
+def test_a_folder_that_was_changed_is_built_again_and_ctrl_c_says_how_to_go_on(
+    build: Build, tree: Path, tmp_path: Path
+) -> None:
+    (tree / "level1" / "3_Slow.py").write_text(f"import time\ntime.sleep(60)\n{TASK}")
     folder = tmp_path / "out" / "level1" / "1_First"
     assert build("--task", "1/1", "--json").wait(100) == 0
     (folder / "contract.h").write_text("spoilt")
-    stopped = build("--task", "1/1", "--task", "level1/2")
+    stopped = build("--task", "1/1", "--task", "level1/3")
     while (folder / "contract.h").read_text() == "spoilt":
         assert stopped.poll() is None, stopped.communicate()
         time.sleep(0.02)
