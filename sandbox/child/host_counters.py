@@ -96,7 +96,9 @@ def explain(error: int) -> str:
     if error in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
         return "the processor offers no performance counters here, as in most virtual machines"
     if error in (errno.EACCES, errno.EPERM):
-        return "performance counters are refused; kernel.perf_event_paranoid must be 2 or less, and a container allow it"
+        return (
+            "performance counters are refused; kernel.perf_event_paranoid must be 2 or less, and a container allow it"
+        )
     return f"performance counters cannot be opened: {os.strerror(error)}"
 
 

@@ -228,7 +228,7 @@ class _Evaluation:
         if self._reference.device == "cpu":
             return ""
         outside = cold_clock.cold_call(self._reference, self._bench, course, samples, slope.outside)
-        return cold_clock.doubt(samples.candidate, outside)
+        return cold_clock.doubt(samples.candidate, outside, self._order["candidate"]["kind"] == "python")
 
     def _slowed(self, samples: Samples) -> str:
         """What says that the reference was slowed down, in words."""

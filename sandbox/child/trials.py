@@ -117,7 +117,7 @@ class Trials:
     def one(self, case: int, number: int, label: str, distribution: str) -> Trial | None:
         """A trial; None when the reference or its oracle is not finite."""
         inputs = self._reference.draw_inputs(case, distribution)
-        expected = self._expected(case, inputs)
+        expected = self._expected(case, inputs, distribution)
         if expected is None:
             self._record.note(f"trial {label} was dropped: the reference gives NaN or infinity")
             return None
@@ -200,7 +200,7 @@ class Trials:
         c = self._contract["cases"][case]
         return f"{c['outputs'][output]['name']} of case {c['name']}"
 
-    def _expected(self, case: int, inputs: list[Any]) -> list[Expected] | None:
+    def _expected(self, case: int, inputs: list[Any], distribution: str) -> list[Expected] | None:
         """What each output should be; None when the reference overflows, or is not finite and nothing confirms it."""
         own = [x.clone() for x in inputs]
         reference = self._reference.outputs(case, own)
@@ -209,7 +209,7 @@ class Trials:
             self.reference_mutates = True
             self._record.note("the reference changes its inputs; it is given copies")
         oracle = self._oracle(case, inputs) or [None] * len(reference)
-        if not all(self._usable(r, o) for r, o in zip(reference, oracle, strict=True)):
+        if not all(self._usable(r, o, distribution) for r, o in zip(reference, oracle, strict=True)):
             return None
         tolerance = self._contract["tolerance"]
         expected = [expect(r.contiguous(), o, tolerance) for r, o in zip(reference, oracle, strict=True)]
@@ -221,14 +221,18 @@ class Trials:
             self._record.slack[case, i] = max(e.slack, self._record.slack.get((case, i), 1.0))
         return expected
 
-    def _usable(self, reference: Any, oracle: Any | None) -> bool:
-        """Whether an output can be judged by: finite, or with infinities and NaN that the oracle has as well. A comparison
-        of the user's own knows no such places."""
+    def _usable(self, reference: Any, oracle: Any | None, distribution: str) -> bool:
+        """Whether an output can be judged by: finite, or with infinities and NaN that the oracle has as well, between finite
+        values. NaN counts on the task's own draw alone: where inputs of ours lead out of a function's domain (the logarithm
+        of what is negative), an honest candidate may answer anything. A comparison of the user's own knows no such places."""
         if not reference.is_floating_point():
             return True
         if oracle is None or self._contract["tolerance"].get("comparison"):
             return finite(reference) and (oracle is None or finite(oracle))
-        return agree(reference, oracle)
+        if finite(reference) and finite(oracle):
+            return True
+        judged = agree(reference, oracle) and bool(oracle.isfinite().any())
+        return judged and (distribution == OWN or not bool(oracle.isnan().any()))
 
     def _fits(self, case: int, outputs: Sequence[Any]) -> None:
         specs = self._contract["cases"][case]["outputs"]

@@ -13,7 +13,15 @@ from hiera_mcp.sandbox.profiling.signs import CF, MEM, PAR, REU, Sign
 
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page; a larger page makes the estimate low."""
-_EVENTS = ("cycles", "instructions", "branches", "branch_misses", "l1_read_misses", "llc_read_misses", "dtlb_read_misses")
+_EVENTS = (
+    "cycles",
+    "instructions",
+    "branches",
+    "branch_misses",
+    "l1_read_misses",
+    "llc_read_misses",
+    "dtlb_read_misses",
+)
 
 
 def with_host_counts(profile: Profile, contract: Contract, counts: HostCounts) -> Profile:
@@ -105,7 +113,9 @@ def _redundant(counts: HostCounts, contract: Contract) -> Iterator[Sign]:
     if moved is None or not compulsory:
         return
     ratio = moved * LINE / compulsory
-    yield Sign(REU, 4 if ratio >= 1.6 else 3 if ratio >= 1.2 else 0, f"{ratio:.2f} times the task's bytes miss the cache")
+    yield Sign(
+        REU, 4 if ratio >= 1.6 else 3 if ratio >= 1.2 else 0, f"{ratio:.2f} times the task's bytes miss the cache"
+    )
 
 
 def _signs(found: list[Sign]) -> DirectionSigns:

@@ -61,6 +61,7 @@ def test_a_claim_may_be_a_little_below_and_as_far_above_as_it_likes() -> None:
     assert doubt([33e-6, 34e-6, 35e-6], 36e-6) == ""
     assert doubt([90e-6] * 3, 36e-6) == ""
     assert doubt([1e-6] * 3, 3.5e-6) == ""
+    assert doubt([38e-6] * 3, 51e-6) == "" and doubt([6e-6] * 3, 36e-6, python=True) == ""
 
 
 def test_a_claim_that_leaves_out_a_third_is_doubted_and_both_numbers_are_told() -> None:
