@@ -20,7 +20,7 @@ import sys
 
 from hiera_mcp.sandbox.child import landlock, seccomp
 from hiera_mcp.sandbox.child.prctl import PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
-from hiera_mcp.sandbox.child.tree import end_descendants
+from hiera_mcp.sandbox.child.tree import end_descendants, wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def _guard(pid: int, status_fd: int, ready: Any) -> NoReturn:
     """Wait for the program, then for everything that it left behind."""
     with ready:
         problem = ready.read().decode("utf-8", "replace")
-    code = _wait_for(pid)
+    ended = wait_for(pid)
+    code = ended if ended >= 0 else 128 - ended
     end_descendants()
     if problem:
         sys.stderr.write(f"jail: {problem}\n")
@@ -61,15 +62,6 @@ def _guard(pid: int, status_fd: int, ready: Any) -> NoReturn:
         os._exit(_FAILED)
     os.write(status_fd, b'{"exit-code": %d}' % code)
     os._exit(code)
-
-
-def _wait_for(pid: int) -> int:
-    """Exit status of `pid`, 128 + n for a signal; reaps orphans meanwhile."""
-    while True:
-        ended, status = os.waitpid(-1, 0)
-        if ended == pid:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
 
 
 def _end(_signal: int, _frame: object) -> None:

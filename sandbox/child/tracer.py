@@ -38,7 +38,7 @@ from hiera_mcp.sandbox.child.shared_state import SharedState
 from hiera_mcp.sandbox.child.trace_forward import Observation, observe
 from hiera_mcp.sandbox.child.trace_load import MODULE, Refused
 from hiera_mcp.sandbox.child.trace_state import StateTensor
-from hiera_mcp.sandbox.child.tree import end_descendants
+from hiera_mcp.sandbox.child.tree import end_descendants, wait_for
 
 TORCH = (
     "Install torch into the Python environment of hiera_mcp (`pip install torch`): references are run with it, in a box "
@@ -98,12 +98,12 @@ def _in_a_child(sock: socket.socket, request: dict[str, Any]) -> bytes:
     if child == 0:
         sock.close()
         _trace_and_end(request, work)
-    _, status = os.waitpid(child, 0)
+    code = wait_for(child)
     end_descendants()
     result = leftovers.read_result(work / "result.json")
     shutil.rmtree(work, ignore_errors=True)
-    if status or result is None:
-        _end_likewise(os.waitstatus_to_exitcode(status))
+    if code or result is None:
+        _end_likewise(code)
     return result
 
 

@@ -39,6 +39,15 @@ def kill_descendants(pid: int) -> int:
     return len(below)
 
 
+def wait_for(pid: int) -> int:
+    """Wait for a child; its exit status, or minus the signal that ended it. Orphans that a subreaper has adopted are reaped
+    meanwhile: dead ones would count against a limit on processes."""
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+
+
 def end_descendants(longest_s: float = float("inf")) -> None:
     """Kill and reap everything below this process, a subreaper, until there is no child left."""
     until = time.monotonic() + longest_s

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from hiera_mcp.sandbox.child.prctl import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
-from hiera_mcp.sandbox.child.tree import end_descendants
+from hiera_mcp.sandbox.child.tree import end_descendants, wait_for
 from hiera_mcp.sandbox.launcher.work import remove_stale
 
 GRACE_S = 1.0
@@ -45,9 +45,7 @@ def stay_behind(channel_fd: int) -> None:
 
 def _guard(launcher: int) -> NoReturn:
     _end_with_the_server(os.pidfd_open(launcher))
-    ended = 0
-    while ended != launcher:
-        ended, _ = os.waitpid(-1, 0)
+    wait_for(launcher)
     end_descendants(STUCK_S)
     remove_stale(Path(tempfile.gettempdir()))
     os._exit(0)
