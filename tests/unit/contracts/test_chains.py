@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiera_mcp.contracts.chains import COLUMNS, ON_CHIP, TILE, chains_of
+from hiera_mcp.contracts.chains import COLUMNS, NAMED, ON_CHIP, TILE, chains_of
 from hiera_mcp.contracts.flow import CONTRACTIONS, Flow
 from hiera_mcp.model.contract import Chain, OperatorKind
 from hiera_mcp.model.work import Trace, TracedArgument, TracedCall, TracedOperator, TracedValue
@@ -352,7 +352,7 @@ def test_chains_are_disjoint_and_convex_and_leave_at_one_place(t: HandMade) -> N
         inside = set(members)
         assert not inside & seen
         seen |= inside
-        if len(members) <= 8:  # a longer one is named in part
+        if len(members) < NAMED:  # a longer one is named in part
             leaving = [
                 n
                 for n in members
