@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 
 from hiera_mcp.model.evaluation import KernelResources
-from hiera_mcp.model.hardware import Gpu
 from hiera_mcp.model.profile import Occupancy
 from hiera_mcp.model.space import Target, architecture
 
@@ -45,17 +44,6 @@ _LIMITS: dict[str, SmLimits] = {
 def limits_of(target: Target) -> SmLimits | None:
     """Limits of an SM of this architecture; None when they are not known here."""
     return _LIMITS.get(re.sub(r"\D", "", architecture(target)))
-
-
-def limits_of_gpu(gpu: Gpu) -> SmLimits:
-    """The same from a row of the hardware table."""
-    return SmLimits(
-        shared_bytes=gpu.shared_bytes_per_sm,
-        warps=gpu.warps_per_sm,
-        blocks=gpu.blocks_per_sm,
-        registers=gpu.registers_per_sm,
-        register_unit=gpu.register_unit,
-    )
 
 
 def occupancy(kernel: KernelResources, block_threads: int, sm: SmLimits, dynamic_shared: int = 0) -> Occupancy | None:

@@ -2,32 +2,18 @@
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from hiera_mcp.model.work import CompareRequest, EvaluateRequest, PairReport
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
-from hiera_mcp.sandbox.isolation import process
-from hiera_mcp.sandbox.isolation.process import BoxProcess
 from hiera_mcp.sandbox.launcher.building import build
-from hiera_mcp.sandbox.launcher.gate import gate
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judges import Judge, JudgeLost
-from hiera_mcp.sandbox.launcher.judging import GRACE_S, Job, copy_built, judge_for
+from hiera_mcp.sandbox.launcher.judging import GRACE_S, Job, Runner, judge_for, runner_for
 from hiera_mcp.sandbox.launcher.verdict import not_built
-
-
-@dataclass(frozen=True)
-class _Runner:
-    """A started runner, and the judge's ends of its channel and of the gate to its box."""
-
-    box: BoxProcess
-    channel: socket.socket
-    gate: socket.socket
 
 
 async def compare(host: Host, request: CompareRequest, notify: Notify) -> PairReport:
@@ -69,35 +55,18 @@ def _evaluation(request: CompareRequest, of_other: bool = False) -> EvaluateRequ
 
 
 @contextlib.asynccontextmanager
-async def _runners(jobs: Sequence[Job]) -> AsyncGenerator[list[_Runner]]:
+async def _runners(jobs: Sequence[Job]) -> AsyncGenerator[list[Runner]]:
     """A fresh runner for each job; no process of them is left afterwards."""
     async with contextlib.AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(_runner(job)) for job in jobs]
+        yield [await stack.enter_async_context(runner_for(job)) for job in jobs]
 
 
-@contextlib.asynccontextmanager
-async def _runner(job: Job) -> AsyncGenerator[_Runner]:
-    with job.host.work.folder("runner") as folder:
-        copy_built(job.built.folder, folder)
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            box = await process.start(job.host.isolation, job.spec(folder, theirs.fileno()))
-            theirs.close()
-            try:
-                with gate(box.pid) as held:
-                    yield _Runner(box, ours, held)
-            finally:
-                await box.kill()
-                await box.wait()
-
-
-async def _report(request: CompareRequest, jobs: Sequence[Job], found: Judge, runners: Sequence[_Runner]) -> PairReport:
+async def _report(request: CompareRequest, jobs: Sequence[Job], found: Judge, runners: Sequence[Runner]) -> PairReport:
     """What the judge says, within the time that an evaluation may take."""
     ends = [r.channel for r in runners] + ([r.gate for r in runners] if jobs[0].gated else [])
     name = await found.compare(_order(request, jobs), [end.fileno() for end in ends])
     for runner in runners:
-        runner.channel.close()
-        runner.gate.close()
+        runner.handed_over()
     reporting = asyncio.create_task(found.answer(name, jobs[0].notify))
     try:
         done, _ = await asyncio.wait((reporting,), timeout=request.limits.total_s)

@@ -197,25 +197,46 @@ async def judge_for(job: Job) -> AsyncGenerator[Judge]:
     judges.keep(job.device, found)
 
 
-async def _with_runner(job: Job, found: Judge) -> Ended:
-    """When this returns or raises, no process of the runner is left."""
+@dataclass(frozen=True)
+class Runner:
+    """A started runner, and the judge's ends of its channel and of the gate to its box."""
+
+    box: BoxProcess
+    folder: Path
+    channel: socket.socket
+    gate: socket.socket
+
+    def handed_over(self) -> None:
+        """The judge has the ends: here they are closed, so that it sees when the others close theirs."""
+        self.channel.close()
+        self.gate.close()
+
+
+@contextlib.asynccontextmanager
+async def runner_for(job: Job) -> AsyncGenerator[Runner]:
+    """A fresh runner beside the built candidate; no process of it is left afterwards."""
     with job.host.work.folder("runner") as folder:
-        copy_built(job.built.folder, folder)
+        _copy(job.built.folder, folder)
         ours, theirs = socket.socketpair()
         with ours, theirs:
             box = await process.start(job.host.isolation, job.spec(folder, theirs.fileno()))
             theirs.close()
             try:
                 with gate(box.pid) as held:
-                    ends = (ours.fileno(), held.fileno()) if job.gated else (ours.fileno(),)
-                    name = await found.judge(job.order, ends)
-                    ours.close()
-                    held.close()
-                    report, deadline = await _follow(job, found, name, box)
+                    yield Runner(box, folder, ours, held)
             finally:
                 await box.kill()
-        ended = Ended(report, await box.wait(), deadline, found.ready)
-        return _with_files(ended, folder) if job.watched else ended
+
+
+async def _with_runner(job: Job, found: Judge) -> Ended:
+    async with runner_for(job) as runner:
+        ends = (runner.channel, runner.gate) if job.gated else (runner.channel,)
+        name = await found.judge(job.order, [end.fileno() for end in ends])
+        runner.handed_over()
+        report, deadline = await _follow(job, found, name, runner.box)
+        await runner.box.kill()
+        ended = Ended(report, await runner.box.wait(), deadline, found.ready)
+        return _with_files(ended, runner.folder) if job.watched else ended
 
 
 def _with_files(ended: Ended, folder: Path) -> Ended:
@@ -262,7 +283,7 @@ def _busy(last: str) -> SandboxError:
     )
 
 
-def copy_built(source: Path, folder: Path) -> None:
+def _copy(source: Path, folder: Path) -> None:
     """A private copy of what was built, so that no runner sees, or changes, what another one loads."""
     for path in source.iterdir():
         if path.is_file() and not path.is_symlink() and (path.suffix == ".so" or path.name == MODEL_FILE):

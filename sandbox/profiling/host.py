@@ -8,20 +8,12 @@ from collections.abc import Iterator
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.profile import DirectionSigns, Metric, Profile
 from hiera_mcp.model.work import HostCounts
+from hiera_mcp.sandbox.child.host_counters import EVENTS
 from hiera_mcp.sandbox.profiling.directions import AT_THE_FLOOR
 from hiera_mcp.sandbox.profiling.signs import CF, MEM, PAR, REU, Sign
 
 LINE, PAGE = 64, 4096
 """Bytes of a cache line and of a page; a larger page makes the estimate low."""
-_EVENTS = (
-    "cycles",
-    "instructions",
-    "branches",
-    "branch_misses",
-    "l1_read_misses",
-    "llc_read_misses",
-    "dtlb_read_misses",
-)
 
 
 def with_host_counts(profile: Profile, contract: Contract, counts: HostCounts) -> Profile:
@@ -58,7 +50,7 @@ def metrics(counts: HostCounts) -> tuple[Metric, ...]:
         ("page_faults", counts.page_faults, "per call"),
         ("waits", counts.waits, "per call"),
     )
-    events = tuple((name, getattr(counts, name), "per call") for name in _EVENTS)
+    events = tuple((name, getattr(counts, name), "per call") for name in EVENTS)
     return tuple(
         Metric(name=name, value=value, unit=unit, origin="counter", reason="" if value is not None else counts.refused)
         for name, value, unit in (*accounts, *ratios, *events)
