@@ -13,7 +13,9 @@ from pathlib import Path
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.space import Target, architecture, is_cpu
 
-QUERY = "index,name,compute_cap,memory.total,driver_version"
+QUERY = "index,name,compute_cap,memory.total,driver_version,uuid,pci.bus_id"
+DRIVER = Path("/proc/driver/nvidia")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 SMI_S = 20.0
 ARCH_SPECIFIC_SINCE = (9, 0)
 """From Hopper on, wgmma and the like exist only in the architecture-specific target, sm_90a (CUDA C++ Guide, 5.1)."""
@@ -28,6 +30,14 @@ class GpuDevice:
     compute_capability: tuple[int, int]
     memory_mib: int
     driver: str
+    uuid: str = ""
+    """`GPU-…`: what names it to CUDA, whatever order the GPUs have there."""
+    minor: int | None = None
+    """Number of its node in /dev, where the driver tells it."""
+
+    @property
+    def node(self) -> str:
+        return f"/dev/nvidia{self.index if self.minor is None else self.minor}"
 
     @property
     def device(self) -> str:
@@ -40,23 +50,63 @@ class GpuDevice:
         return f"cuda:sm_{major}{minor}" + ("a" if self.compute_capability >= ARCH_SPECIFIC_SINCE else "")
 
 
-def parse_gpus(text: str) -> tuple[GpuDevice, ...]:
+_LINE = re.compile(
+    r"\s*(\d+), *(.+?), *(\d+)\.(\d+), *(\d+|\[N/A\]), *([^,]*?), *(GPU-[\w-]+|\[N/A\]), *([\da-fA-F:.]+|\[N/A\])\s*"
+)
+
+
+def parse_gpus(text: str, driver: Path = DRIVER) -> tuple[GpuDevice, ...]:
     """GPUs from nvidia-smi's CSV for `QUERY` (noheader, nounits); lines that do not fit are left out."""
+    return tuple(_gpu(*m.groups(), folder=driver) for m in map(_LINE.fullmatch, text.splitlines()) if m)
+
+
+def _gpu(
+    index: str, name: str, major: str, minor: str, memory: str, version: str, uuid: str, bus: str, folder: Path
+) -> GpuDevice:
+    mib = int(memory) if memory.isdigit() else 0
+    named = uuid if uuid.startswith("GPU-") else ""
+    return GpuDevice(int(index), name, (int(major), int(minor)), mib, version, named, _node_number(bus, folder))
+
+
+def _node_number(bus: str, driver: Path) -> int | None:
+    """N of /dev/nvidiaN by the driver's own account: it need not be the number that nvidia-smi gives the GPU."""
+    domain, _, rest = bus.lower().partition(":")
+    try:
+        text = (driver / "gpus" / f"{domain[-4:]}:{rest}" / "information").read_text(errors="replace")
+    except OSError:
+        return None
+    m = re.search(r"^Device Minor:\s*(\d+)\s*$", text, re.MULTILINE)
+    return int(m[1]) if m else None
+
+
+def visible_gpus(present: Sequence[GpuDevice], names: str | None) -> tuple[GpuDevice, ...]:
+    """Those that CUDA_VISIBLE_DEVICES leaves, under the indices that nvidia-smi gives them.
+
+    Args:
+        names: the variable's value: indices, or beginnings of UUIDs; the first that fits no GPU ends the list, as for
+            CUDA programs (CUDA C++ Guide, environment variables). None: not set, all are visible.
+    """
+    if names is None:
+        return tuple(present)
     found: list[GpuDevice] = []
-    for line in text.splitlines():
-        m = re.fullmatch(r"\s*(\d+), *(.+?), *(\d+)\.(\d+), *(\d+|\[N/A\]), *(.*?)\s*", line)
-        if m:
-            index, name, major, minor, memory, driver = m.groups()
-            mib = int(memory) if memory.isdigit() else 0
-            found.append(GpuDevice(int(index), name, (int(major), int(minor)), mib, driver))
-    return tuple(found)
+    for name in names.split(","):
+        gpu = next((g for g in present if _is_named(g, name.strip())), None)
+        if gpu is None:
+            break
+        found.append(gpu)
+    return tuple(sorted(dict.fromkeys(found), key=lambda g: g.index))
+
+
+def _is_named(gpu: GpuDevice, name: str) -> bool:
+    return name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name))
 
 
 @functools.cache
 def gpus() -> tuple[GpuDevice, ...]:
-    """The GPUs of this host. Asked once: nvidia-smi takes up to seconds, and GPUs do not come and go."""
+    """The GPUs of this host that CUDA_VISIBLE_DEVICES leaves. Asked once: nvidia-smi takes up to seconds, and GPUs do not
+    come and go."""
     smi = shutil.which("nvidia-smi")
-    if smi is None or not Path("/proc/driver/nvidia").exists():
+    if smi is None or not DRIVER.exists():
         return ()
     command = [smi, f"--query-gpu={QUERY}", "--format=csv,noheader,nounits"]
     try:
@@ -65,11 +115,12 @@ def gpus() -> tuple[GpuDevice, ...]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ()
-    return parse_gpus(done.stdout) if done.returncode == 0 else ()
+    present = parse_gpus(done.stdout) if done.returncode == 0 else ()
+    return visible_gpus(present, os.environ.get(VISIBLE))
 
 
-def unlisted_gpus(driver: Path = Path("/proc/driver/nvidia")) -> tuple[str, ...]:
-    """Models of the GPUs that the driver knows, where nvidia-smi lists none: nothing can be run on them then."""
+def unlisted_gpus(driver: Path = DRIVER) -> tuple[str, ...]:
+    """Models of the GPUs that the driver knows, where `gpus` finds none: nothing can be run on them then."""
     if gpus():
         return ()
     found: list[str] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hiera_mcp.model.space import Target, architecture, is_cpu
 from hiera_mcp.model.work import DoctorReport, IsolationReport, TargetReport
-from hiera_mcp.sandbox.devices import GpuDevice, device_for, gpus, unlisted_gpus
+from hiera_mcp.sandbox.devices import VISIBLE, GpuDevice, device_for, gpus, unlisted_gpus
 from hiera_mcp.sandbox.isolation import probe
 from hiera_mcp.sandbox.isolation.binds import find_tool
 from hiera_mcp.sandbox.isolation.box import Isolation
@@ -44,7 +44,7 @@ async def report(chosen: Isolation | None, thorough: bool) -> DoctorReport:
     """Look at this host. `thorough` also tries every isolation backend, and boxes with a GPU, not the chosen one alone."""
     present = gpus()
     if thorough or chosen is None:
-        isolation = await probe.report_all([gpu.index for gpu in present])
+        isolation = await probe.report_all(present)
     else:
         isolation = (await probe.self_check(chosen),)
     names = await asyncio.gather(*(tool_version(name) for name in TOOLS))
@@ -121,7 +121,9 @@ def advice(
     wanted = ("g++", "torch", *(("nvcc", "ncu", "compute-sanitizer", "cuobjdump", "cupy") if present else ()))
     lines.extend(f"{name} is {tools[name]}." for name in wanted if tools[name].startswith(MISSING))
     if unlisted:
-        lines.append(f"{', '.join(unlisted)}: not used, because nvidia-smi does not list it. {NVIDIA_SMI}")
+        lines.append(
+            f"{', '.join(unlisted)}: not used, because nvidia-smi does not list it or {VISIBLE} leaves it out. {NVIDIA_SMI}"
+        )
     elif not present:
         lines.append("No GPU is visible: target `cpu` runs; CUDA candidates are compiled and checked where nvcc is.")
     return tuple(lines)

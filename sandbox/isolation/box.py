@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from hiera_mcp.sandbox.devices import GpuDevice
+
 BOX = "/box"
 """Where the work folder is seen inside."""
 
@@ -49,8 +51,8 @@ class BoxSpec:
     here. HIERA_BOX names the work folder as the process sees it: /box, or its host path where nothing can be remapped."""
     fds: tuple[int, ...] = ()
     """Descriptors that are inherited under the same numbers."""
-    gpu: int | None = None
-    """Index of the one GPU whose device nodes are visible."""
+    gpu: GpuDevice | None = None
+    """The one GPU whose device nodes are visible. CUDA numbers what it sees, so that inside it is device 0."""
     profiler: bool = False
     """A tool that traces its own children (ncu, compute-sanitizer) runs inside: allow ptrace, performance counters and
     sockets inside the box's own, empty network."""

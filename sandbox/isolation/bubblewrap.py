@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hiera_mcp.errors import NoIsolationError
 from hiera_mcp.sandbox.child import seccomp
+from hiera_mcp.sandbox.devices import GpuDevice
 from hiera_mcp.sandbox.isolation.binds import driver_folders
 from hiera_mcp.sandbox.isolation.box import BOX, BoxLimits, BoxSpec, Command
 from hiera_mcp.sandbox.isolation.identity import NOBODY, box_user, hand_over, hidden_paths
@@ -121,9 +122,9 @@ def mount_arguments(spec: BoxSpec) -> tuple[str, ...]:
     )
 
 
-def gpu_arguments(index: int) -> tuple[str, ...]:
+def gpu_arguments(gpu: GpuDevice) -> tuple[str, ...]:
     """The nodes of one GPU. /proc stays writable then: libcuda sets the names of its threads there, or fails with 304."""
-    return tuple(_words(("--dev-bind-try", node, node) for node in (*_GPU_NODES, f"/dev/nvidia{index}")))
+    return tuple(_words(("--dev-bind-try", node, node) for node in (*_GPU_NODES, gpu.node)))
 
 
 def environment_arguments(spec: BoxSpec) -> tuple[str, ...]:

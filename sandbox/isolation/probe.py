@@ -17,6 +17,7 @@ from pathlib import Path
 
 from hiera_mcp.errors import NoIsolationError, SandboxError
 from hiera_mcp.model.work import IsolationReport, Probe
+from hiera_mcp.sandbox.devices import GpuDevice
 from hiera_mcp.sandbox.isolation import binds
 from hiera_mcp.sandbox.isolation.box import BoxLimits, BoxSpec, Isolation
 from hiera_mcp.sandbox.isolation.bubblewrap import Bubblewrap
@@ -62,15 +63,15 @@ async def choose(unsafe: bool = False) -> Isolation:
     raise NoIsolationError("No way to isolate untrusted code works on this host. " + " ".join(reasons), todo=_ADVICE)
 
 
-async def self_check(backend: Isolation, gpu: int | None = None) -> IsolationReport:
+async def self_check(backend: Isolation, gpu: GpuDevice | None = None) -> IsolationReport:
     """All probes of one backend, and what a launch costs; with `gpu`, of its boxes that see that GPU."""
     probes, reason = await _probe(backend, gpu)
     launch_ms = await _launch_ms(backend) if probes else None
-    name = backend.name if gpu is None else f"{backend.name}, GPU {gpu}"
+    name = backend.name if gpu is None else f"{backend.name}, GPU {gpu.index}"
     return IsolationReport(backend=name, usable=not reason, reason=reason, probes=probes, launch_ms=launch_ms)
 
 
-async def report_all(gpus: Sequence[int] = ()) -> tuple[IsolationReport, ...]:
+async def report_all(gpus: Sequence[GpuDevice] = ()) -> tuple[IsolationReport, ...]:
     """The self-check of every backend in the order of preference, and of the first one's boxes with each of `gpus`."""
     plain = [await self_check(backend) for backend in BACKENDS]
     return (*plain, *[await self_check(BACKENDS[0], gpu) for gpu in gpus])
@@ -87,7 +88,7 @@ def _probe_of(name: str, seen: str, must_work: bool) -> Probe:
     return Probe(name=name, expected=wanted, observed=seen, ok=(seen == "allowed") == must_work)
 
 
-async def _probe(backend: Isolation, gpu: int | None = None) -> tuple[tuple[Probe, ...], str]:
+async def _probe(backend: Isolation, gpu: GpuDevice | None = None) -> tuple[tuple[Probe, ...], str]:
     """Probes, and why the backend cannot be used; empty when it can."""
     try:
         with _folder() as work, _host(box_user()) as host:
@@ -114,7 +115,7 @@ def _complaint(failed: Sequence[Probe], hidden: Sequence[Path]) -> str:
     return f"it fails these probes: {named}.{why}"
 
 
-def _spec(work: Path, host: "_Host", gpu: int | None) -> BoxSpec:
+def _spec(work: Path, host: "_Host", gpu: GpuDevice | None) -> BoxSpec:
     program = (sys.executable, "-P", "-S", "-m", "hiera_mcp.sandbox.child.denials")
     visible = (*binds.python_binds(), *binds.child_binds())
     return BoxSpec((*program, host.config()), work, _LIMITS, binds=visible, env=binds.child_env(), gpu=gpu)

@@ -10,6 +10,7 @@ from hiera_mcp.model.sanitizer import SanitizerTool
 from hiera_mcp.model.space import Target
 from hiera_mcp.model.work import Limits
 from hiera_mcp.sandbox.compilers.build import find_tool
+from hiera_mcp.sandbox.devices import VISIBLE, GpuDevice, gpu_named
 from hiera_mcp.sandbox.isolation.binds import child_binds, child_env, python_binds, toolkit_binds
 from hiera_mcp.sandbox.isolation.box import BOX, Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.libraries import runtime_binds
@@ -55,14 +56,15 @@ def judge(work: Path, fd: int, device: str) -> BoxSpec:
 
     It lives for many evaluations and holds the oracle in float64, hence the generous limits.
     """
+    gpu = gpu_named(device)
     return BoxSpec(
-        argv=child_argv("judge", "--fd", str(fd), "--device", device),
+        argv=child_argv("judge", "--fd", str(fd), "--device", seen(device)),
         work=work,
         limits=BoxLimits(memory_bytes=host_memory() * 3 // 4, processes=512, output_bytes=256 << 20),
         binds=_python(),
-        env=environment(),
+        env=environment() | visible(gpu),
         fds=(fd,),
-        gpu=gpu_of(device),
+        gpu=gpu,
     )
 
 
@@ -72,8 +74,9 @@ def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, .
     Args:
         also: what this candidate needs besides, see `candidate_binds`.
     """
+    gpu = gpu_named(device)
     return BoxSpec(
-        argv=child_argv("runner", "--fd", str(fd), "--device", device, "--box", BOX),
+        argv=child_argv("runner", "--fd", str(fd), "--device", seen(device), "--box", BOX),
         work=work,
         limits=BoxLimits(
             memory_bytes=limits.memory_bytes,
@@ -83,9 +86,9 @@ def runner(work: Path, fd: int, device: str, limits: Limits, also: tuple[Bind, .
         ),
         writable=False,
         binds=(*_python(), *also),
-        env=environment(),
+        env=environment() | visible(gpu),
         fds=(fd,),
-        gpu=gpu_of(device),
+        gpu=gpu,
     )
 
 
@@ -145,10 +148,14 @@ def _python() -> tuple[Bind, ...]:
     return (*python_binds(), *child_binds())
 
 
-def gpu_of(device: str) -> int | None:
-    """1 of `cuda:1`; None of `cpu`."""
-    kind, _, index = device.partition(":")
-    return int(index or 0) if kind == "cuda" else None
+def visible(gpu: GpuDevice | None) -> dict[str, str]:
+    """Lets CUDA see this GPU alone, also where a backend cannot hide the others."""
+    return {VISIBLE: gpu.uuid} if gpu is not None and gpu.uuid else {}
+
+
+def seen(device: str) -> str:
+    """What a device of this host is called in a box, which sees one GPU at most."""
+    return device if device == "cpu" else "cuda:0"
 
 
 def host_memory() -> int:

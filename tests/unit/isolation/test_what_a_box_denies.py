@@ -13,6 +13,7 @@ import pytest
 import hiera_mcp
 from hiera_mcp.model.work import IsolationReport
 from hiera_mcp.sandbox.child import landlock
+from hiera_mcp.sandbox.devices import GpuDevice, gpus
 from hiera_mcp.sandbox.isolation import binds, bubblewrap, identity, probe
 from hiera_mcp.sandbox.isolation.binds import python_binds
 from hiera_mcp.sandbox.isolation.box import Bind
@@ -34,6 +35,7 @@ PROCESSES = ("read_environment", "signal_process", "trace_process", "outlasting_
 SOCKETS = ("tcp", "udp", "netlink", "abstract_socket", "path_socket")
 KERNEL = ("user_namespace", "mount", "gpu", "be_root", "kernel_settings")
 NAMES = (*MUST_WORK, *FILES, *PROCESSES, *SOCKETS, *KERNEL)
+GPU = (*gpus(), GpuDevice(0, "absent", (9, 0), 0, ""))[0]
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changing the user needs root")
 needs_landlock = pytest.mark.skipif(landlock.abi() < landlock.NEEDED_ABI, reason="this kernel's Landlock is too old")
@@ -136,20 +138,20 @@ async def test_a_gpu_box_is_never_root(monkeypatch: Any, boxed: Any):
     (hidden / "box").mkdir(parents=True)
     hidden.chmod(0o700)
     with pytest.raises(probe.NoIsolationError, match="cannot run as root"):
-        await boxed.shell("true", gpu=0, work=hidden / "box")
+        await boxed.shell("true", gpu=GPU, work=hidden / "box")
 
 
 @needs_bwrap
 async def test_a_box_with_a_gpu_denies_all_else_as_it_must():
-    report = await probe.self_check(Bubblewrap(), gpu=0)
+    report = await probe.self_check(Bubblewrap(), gpu=GPU)
     there = Path("/dev/nvidiactl").exists()
     assert {one.name for one in report.probes if not one.ok} == (set() if there else {"gpu"})
-    assert report.backend == "bubblewrap, GPU 0"
+    assert report.backend == f"bubblewrap, GPU {GPU.index}"
 
 
 @needs_bwrap
 async def test_a_gpu_box_cannot_change_the_kernel_settings(boxed: Any):
-    outcome = await boxed.shell("echo x > /proc/sys/kernel/hostname && echo WROTE; id -u", gpu=0)
+    outcome = await boxed.shell("echo x > /proc/sys/kernel/hostname && echo WROTE; id -u", gpu=GPU)
     assert "WROTE" not in outcome.output and outcome.ended == "exit"
 
 

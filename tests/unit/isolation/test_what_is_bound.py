@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hiera_mcp.sandbox.devices import GpuDevice
 from hiera_mcp.sandbox.isolation import binds
 from hiera_mcp.sandbox.isolation.box import Bind, BoxLimits, BoxSpec
 from hiera_mcp.sandbox.isolation.bubblewrap import environment_arguments, mount_arguments
@@ -74,13 +75,22 @@ def test_a_driver_that_only_the_library_path_names_is_found(tmp_path: Any, monke
     (tmp_path / "driver" / "libcuda.so.1").touch()
     monkeypatch.setenv("LD_LIBRARY_PATH", f"{tmp_path}/driver:/nonexistent")
     assert str(tmp_path / "driver") in binds.driver_folders()
-    spec = BoxSpec(("true",), tmp_path, BoxLimits(1 << 30), gpu=0)
+    spec = BoxSpec(
+        ("true",), tmp_path, BoxLimits(1 << 30), gpu=GpuDevice(0, "NVIDIA H200", (9, 0), 143771, "580.65.06")
+    )
     assert str(tmp_path / "driver") in mount_arguments(spec)
     assert f"LD_LIBRARY_PATH {tmp_path}/driver" in " ".join(environment_arguments(spec))
 
 
 def test_gpu_nodes_come_after_dev_and_before_it_is_closed(tmp_path: Any):
-    words = mount_arguments(BoxSpec(("true",), tmp_path, BoxLimits(1 << 30), gpu=3))
+    words = mount_arguments(
+        BoxSpec(
+            ("true",),
+            tmp_path,
+            BoxLimits(1 << 30),
+            gpu=GpuDevice(1, "NVIDIA H200", (9, 0), 143771, "580.65.06", minor=3),
+        )
+    )
     joined = " ".join(words)
     assert joined.index("--dev /dev") < joined.index("--dev-bind-try /dev/nvidia3") < joined.index("--remount-ro /dev")
     assert "/dev/nvidia0" not in words

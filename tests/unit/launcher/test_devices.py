@@ -1,5 +1,6 @@
 """Which target runs on which device."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,49 @@ def test_gpus_without_nvidia_smi_are_known_by_the_drivers_own_list(tmp_path: Pat
 
 
 def test_gpus_are_read_from_the_list_of_nvidia_smi():
-    text = "0, NVIDIA A100-SXM4-80GB, 8.0, 81920, 580.65.06\n1, NVIDIA H200, 9.0, 143771, 580.65.06\n"
+    text = (
+        "0, NVIDIA A100-SXM4-80GB, 8.0, 81920, 580.65.06, [N/A], [N/A]\n"
+        "1, NVIDIA H200, 9.0, 143771, 580.65.06, [N/A], [N/A]\n"
+    )
     assert parse_gpus(text) == (A100, H200)
 
 
+def test_a_gpus_node_has_the_number_that_the_driver_gives_it(tmp_path: Path):
+    information = tmp_path / "gpus" / "0000:b8:00.0" / "information"
+    information.parent.mkdir(parents=True)
+    information.write_text("Model: \t\t NVIDIA H200\nDevice Minor: \t 5\n")
+    text = "1, NVIDIA H200, 9.0, 143771, 580.65.06, GPU-6f2c, 00000000:B8:00.0\n2, NVIDIA H200, 9.0, 143771, 580.65.06, GPU-77, 00000000:C8:00.0\n"
+    first, second = parse_gpus(text, tmp_path)
+    assert (first.device, first.uuid, first.node) == ("cuda:1", "GPU-6f2c", "/dev/nvidia5")
+    assert (second.device, second.uuid, second.node) == ("cuda:2", "GPU-77", "/dev/nvidia2")
+
+
+FIRST, SECOND = replace(A100, uuid="GPU-aa01"), replace(H200, uuid="GPU-bb02")
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [
+        (None, (FIRST, SECOND)),
+        ("", ()),
+        ("-1", ()),
+        ("1", (SECOND,)),
+        ("1,0", (FIRST, SECOND)),
+        ("0,7,1", (FIRST,)),
+        ("GPU-bb", (SECOND,)),
+        (" GPU-aa01 , 1", (FIRST, SECOND)),
+        ("GPU-", (FIRST,)),
+        ("NoDevFiles", ()),
+    ],
+)
+def test_cuda_visible_devices_chooses_the_gpus_and_leaves_their_names(
+    names: str | None, left: tuple[GpuDevice, ...]
+) -> None:
+    assert devices.visible_gpus((FIRST, SECOND), names) == left
+
+
 def test_an_integrated_gpu_without_a_memory_figure_is_listed():
-    (gpu,) = parse_gpus("0, NVIDIA Thor, 11.0, [N/A], 580.00\n")
+    (gpu,) = parse_gpus("0, NVIDIA Thor, 11.0, [N/A], 580.00, GPU-1, 00000000:01:00.0\n")
     assert (gpu.target, gpu.memory_mib) == ("cuda:sm_110a", 0)
 
 
