@@ -17,6 +17,7 @@ import csv
 import json
 import os
 import random
+import shlex
 import statistics
 import subprocess
 import sys
@@ -312,7 +313,7 @@ def main() -> int:
     began = time.monotonic()
     found = anyio.run(measure, target, args.device, args.comparisons, args.only)
     result = {
-        "command": f"python -m benchmarks.timing_quality --target {target}",
+        "command": shlex.join(["python", "-m", "benchmarks.timing_quality", *sys.argv[1:]]),
         "machine": describe(),
         "load": os.getloadavg(),
         "target": target,
