@@ -227,8 +227,8 @@ class _Evaluation:
         """What is not credible about the claims for cold calls on a GPU; on `cpu` see outside_clock.py."""
         if self._reference.device == "cpu":
             return ""
-        outside = cold_clock.cold_call(self._reference, self._bench, course, samples, slope.outside)
-        return cold_clock.doubt(samples.candidate, outside, self._order["candidate"]["kind"] == "python")
+        python = self._order["candidate"]["kind"] == "python"
+        return cold_clock.cold_doubt(self._reference, self._bench, course, samples, slope.outside, python)
 
     def _slowed(self, samples: Samples) -> str:
         """What says that the reference was slowed down, in words."""

@@ -51,7 +51,7 @@ def plain_python() -> str:
 
 def reports_of(*prefix: str, cwd: str = "/") -> dict[str, IsolationReport]:
     """Every backend's self-check, as a process with `prefix` in front sees it."""
-    packages = [path for path in sys.path if path.endswith("site-packages")]
+    packages = [path for path in sys.path if Path(path).is_dir()]
     root = str(Path(hiera_mcp.__file__).parent.parent)
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": ":".join([root, *packages]), "TMPDIR": "/tmp"}
     command = [*prefix, plain_python(), "-P", "-m", "hiera_mcp.sandbox.isolation.probe"]
