@@ -88,7 +88,7 @@ def profile_view(profile: Profile, candidate_id: str) -> ProfileView:
         summary=profile.summary,
         floor_ratio=rounded(profile.floor_ratio),
         directions=tuple(_directions(profile)),
-        launches=tuple(_launch(launch) for launch in longest[:MOST_LAUNCHES]),
+        launches=tuple(_launch(launch) for launch in longest[:MOST_LAUNCHES] if launch.metrics),
         lines=tuple(_line(line) for line in longest[0].lines[:MOST_LINES]) if longest else (),
         hints=tuple(_hint(hint) for hint in _best_hints(longest)),
         changes=tuple(_changes(profile.diff)) if profile.diff else (),
@@ -131,8 +131,9 @@ def _launch(launch: Launch) -> LaunchView:
 def _line(line: SourceLine) -> str:
     waits = f", {line.stall} {line.stall_share:.0%}" if line.stall else ""
     excess = f", {line.sectors_over_ideal:g}× the sectors" if (line.sectors_over_ideal or 0) > 1.1 else ""
-    where = f"{line.file}:{line.line} {line.share:.0%} of the samples{waits}{excess}"
-    return f"{where}: {line.instruction[:LINE_CHARACTERS]} | {line.text[:LINE_CHARACTERS]}"
+    where = f"{line.where} {line.share:.0%} of the samples{waits}{excess}"
+    told = (line.instruction[:LINE_CHARACTERS], line.text[:LINE_CHARACTERS])
+    return f"{where}: {' | '.join(filter(None, told))}"
 
 
 def _best_hints(launches: list[Launch]) -> list[Hint]:
@@ -177,6 +178,7 @@ def _uris(profile: Profile, candidate_id: str) -> Iterable[tuple[str, str]]:
     if profile.roofline is not None:
         yield "roofline", f"{base}/roofline.svg"
     if profile.launches:
-        yield "stalls", f"{base}/stalls.svg"
         yield "listing", f"{base}/listing"
+    if any(launch.stalls for launch in profile.launches):
+        yield "stalls", f"{base}/stalls.svg"
         yield "report", f"{base}/report"

@@ -54,11 +54,12 @@ class SourceLine(Model):
     """One line of a candidate's source, and what it cost."""
 
     file: Text
+    """One of the candidate's; or on cpu, with line 0, the library that the time was spent in."""
     line: int
     text: str = ""
-    """The line itself, where the file is the candidate's."""
+    """The line itself, where the file is the candidate's; the function, where it is a library."""
     samples: int
-    """How often a warp was found there."""
+    """How often a warp was found there; on cpu, a thread."""
     share: float
     """Of all samples of the launch."""
     stall: str
@@ -69,6 +70,11 @@ class SourceLine(Model):
     """The machine instruction of the line with the most samples."""
     sectors_over_ideal: float | None = None
     """Sectors of global memory that the line touches, over what its bytes need; null when it touches none."""
+
+    @property
+    def where(self) -> str:
+        """`file:line`, or the library."""
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class Hint(Model):
@@ -85,7 +91,7 @@ class Hint(Model):
 
 
 class Launch(Model):
-    """One profiled launch of a kernel."""
+    """One profiled launch of a kernel. On cpu all calls that were sampled are one."""
 
     kernel: Text
     share: float
@@ -192,14 +198,14 @@ class Profile(Model):
     """Measured time / contract floor; null when the candidate was not timed."""
     device: Device | None = None
     counters: str = ""
-    """Whether hardware counters were read; if not, why and what to do."""
+    """Whether hardware counters were read, on cpu also lines; if not, why and what to do."""
     counters_status: CounterStatus = "not_asked"
     counters_tool: str = ""
-    """Version of Nsight Compute, and by what its report was read."""
+    """Version of Nsight Compute, and by what its report was read; on cpu perf_event_open, or nothing."""
     sources_digest: str = ""
     """Of the sources that were profiled."""
     launches: tuple[Launch, ...] = ()
-    """All launches of one call that were profiled, in their order."""
+    """All launches of one call that were profiled, in their order; empty where neither counters nor lines are known."""
     roofline: Roofline | None = None
     directions: tuple[DirectionSigns, ...] = ()
     """Greatest score first; empty without counters."""

@@ -289,6 +289,29 @@ class HostCounts(Model):
     """Why there are no counters; empty when there are some."""
 
 
+class OtherPlace(Model):
+    """A function that is none of the candidate's own library."""
+
+    library: str = Field(max_length=120)
+    """Empty: memory that belongs to no file."""
+    function: str = Field(max_length=120)
+    """Empty: not known."""
+    samples: int = Field(ge=0)
+
+
+class HostSamples(Model):
+    """Where the threads were while the candidate was called again and again, by the runner's claim."""
+
+    calls: int = Field(ge=0)
+    lost: int = Field(ge=0)
+    """Samples for which there was no room."""
+    own: tuple[tuple[int, int], ...]
+    """Offset in the candidate's library → samples."""
+    others: tuple[OtherPlace, ...]
+    refused: str = ""
+    """Why there are none; empty when they could be taken."""
+
+
 class JudgeReport(Model):
     """What the judge says about one candidate; the launcher turns it into an Evaluation."""
 
@@ -301,6 +324,8 @@ class JudgeReport(Model):
     timing: Timing | None = None
     host_counts: dict[str, JsonValue] | None = None
     """HostCounts of a call that was made for a profile on `cpu`, as the runner claims them."""
+    host_samples: dict[str, JsonValue] | None = None
+    """HostSamples of further calls; as the runner claims them."""
     device_name: str = ""
     torch_version: str = ""
 

@@ -106,7 +106,7 @@ def _profiled(evidence: Evidence) -> list[str]:
     if evidence.profile is None:
         return [f"No profile: {evidence.profile_reason}."]
     hot = next((line for launch in evidence.profile.launches for line in launch.lines), None)
-    where = f" Most samples: {hot.file}:{hot.line} `{hot.text.strip()}`." if hot else ""
+    where = f" Most samples: {hot.where} `{hot.text.strip()}`." if hot else ""
     return [_one_line(f"Profile of the best: {evidence.profile.summary}{where}", 2 * LINE)]
 
 

@@ -13,10 +13,10 @@ import os
 import resource
 import struct
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
-HARDWARE, CACHE = 0, 3
+HARDWARE, SOFTWARE, CACHE = 0, 1, 3
 LAST_LEVEL, DATA_TLB = 2, 3
 READ_MISS = 1 << 16
 EVENTS = {
@@ -29,7 +29,8 @@ EVENTS = {
     "dtlb_read_misses": (CACHE, DATA_TLB | READ_MISS),
 }
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
-_DISABLED, _INHERIT, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 1, 1 << 5, 1 << 6
+INHERIT = 1 << 1
+_DISABLED, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
 _TIMES = 1 | 2
 """Read format: how long the counter was wanted, and how long it really counted, since events may have to take turns."""
 _ENABLE, _DISABLE = 0x2400, 0x2401
@@ -46,11 +47,10 @@ def counted() -> Generator[Counts]:
     found: Counts = {}
     counters, refused = _open_all()
     before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    _switch(counters, _ENABLE)
     try:
-        yield found
+        with switched(fd for _, fd in counters):
+            yield found
     finally:
-        _switch(counters, _DISABLE)
         seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
         found |= {"seconds": seconds, "processors": len(os.sched_getaffinity(0)), **_accounts(before, after)}
         found |= {**_read_all(counters), "refused": refused}
@@ -72,7 +72,7 @@ def _open_all() -> tuple[list[tuple[str, int]], str]:
     problem = ""
     for name, (kind, config) in EVENTS.items():
         for thread in map(int, os.listdir("/proc/self/task")):
-            fd, error = _open(kind, config, thread)
+            fd, error = open_event(kind, config, thread)
             if fd >= 0:
                 opened.append((name, fd))
             else:
@@ -80,15 +80,36 @@ def _open_all() -> tuple[list[tuple[str, int]], str]:
     return opened, "" if opened else problem
 
 
-def _open(kind: int, config: int, thread: int) -> tuple[int, int]:
-    """A descriptor, or -1 with the error's number."""
-    flags = _DISABLED | _INHERIT | _NO_KERNEL | _NO_HYPERVISOR
-    attributes = struct.pack("IIQQQQQ", kind, _ATTRIBUTES, config, 0, 0, _TIMES, flags).ljust(_ATTRIBUTES, b"\0")
+def open_event(
+    kind: int, config: int, thread: int, processor: int = -1, flags: int = INHERIT, period: int = 0, sample: int = 0
+) -> tuple[int, int]:
+    """The descriptor of an event of user code, switched off; or -1, with the error's number.
+
+    Args:
+        processor: the only one on which it counts; -1: all.
+        period: count between two samples, which hold what `sample` says (PERF_SAMPLE_*); 0: none.
+    """
+    flags |= _DISABLED | _NO_KERNEL | _NO_HYPERVISOR
+    head = struct.pack("IIQQQQQ", kind, _ATTRIBUTES, config, period, sample, _TIMES, flags)
     number = _SYSCALL.get(os.uname().machine)
     if number is None:
         return -1, errno.ENOSYS
-    fd = _libc.syscall(number, attributes, thread, -1, -1, ctypes.c_ulong(8))  # 8: closed in what this process executes
-    return fd, ctypes.get_errno()
+    attributes = head.ljust(_ATTRIBUTES, b"\0")
+    fd = _libc.syscall(number, attributes, thread, processor, -1, ctypes.c_ulong(8))  # 8: closed in what is executed
+    return fd, ctypes.get_errno() if fd < 0 else 0
+
+
+@contextmanager
+def switched(events: Iterable[int]) -> Generator[None]:
+    """The events of these descriptors count during the block, those that threads have inherited too."""
+    found = tuple(events)
+    for fd in found:
+        _libc.ioctl(fd, _ENABLE, 0)
+    try:
+        yield
+    finally:
+        for fd in found:
+            _libc.ioctl(fd, _DISABLE, 0)
 
 
 def explain(error: int) -> str:
@@ -100,11 +121,6 @@ def explain(error: int) -> str:
             "performance counters are refused; kernel.perf_event_paranoid must be 2 or less, and a container allow it"
         )
     return f"performance counters cannot be opened: {os.strerror(error)}"
-
-
-def _switch(counters: list[tuple[str, int]], how: int) -> None:
-    for _, fd in counters:
-        _libc.ioctl(fd, how, 0)
 
 
 def _read_all(counters: list[tuple[str, int]]) -> dict[str, float]:

@@ -6,8 +6,12 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Any
 
 from hiera_mcp.sandbox.child.host_counters import Counts, counted
+from hiera_mcp.sandbox.child.host_samples import SAMPLED_S, sampled
+from hiera_mcp.sandbox.child.host_symbols import placed
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_POPULATE = 0x1, 0x2, 0x10, 0x20, 0x8000
 
@@ -110,6 +114,20 @@ class HostPlatform:
         """Count what the block costs the processor."""
         with counted() as self.counts:
             yield
+
+    def sample(self, call: Callable[[], int], own: Path) -> tuple[int, dict[str, Any]]:
+        """Call again and again for a while: the first code that is not 0, and where the threads were meanwhile.
+
+        Args:
+            own: the candidate's library.
+        """
+        code, calls, seconds = 0, 0, max(SAMPLED_S, float((self.counts or {}).get("seconds", 0)))
+        with sampled(seconds) as hits:
+            until = time.perf_counter() + SAMPLED_S
+            while not (code or hits.refused) and (not calls or time.perf_counter() < until):
+                code, calls = call(), calls + 1
+        found = {"calls": calls, "lost": hits.lost, "refused": hits.refused}
+        return code, {**found, **placed(hits.addresses, own)}
 
     def describe(self, code: int) -> str:
         """What a return code says; nothing on cpu, where codes are the candidate's own."""

@@ -128,6 +128,7 @@ class _Evaluation:
         self._undisturbed: float | None = None
         self._ran_at = ""
         self._counts: dict[str, Any] | None = None
+        self._located: dict[str, Any] | None = None
 
     def run(self) -> Report:
         try:
@@ -151,6 +152,7 @@ class _Evaluation:
             "verification": seen,
             "timing": self._timing,
             "host_counts": self._counts,
+            "host_samples": self._located,
         }
 
     def _work(self) -> tuple[str, str]:
@@ -179,11 +181,15 @@ class _Evaluation:
             self._rehearsed.append(self._bench.rehearse(CASE, self._watch.flush_by_runner))
 
     def _profile(self, verifier: Verifier) -> tuple[str, str]:
-        """One verified call, then one for a profiler around the runner; nothing is timed, and no verdict is reached."""
+        """One verified call, then one for a profiler around the runner, and on `cpu` many to be sampled; nothing is timed,
+        and no verdict is reached."""
         verifier.verify_once()
         self._stage = "time"
         self._progress("profile one call", 0.5)
         self._counts = self._bench.profile(CASE, 0)
+        if self._reference.device == "cpu":
+            self._progress("sample calls", 0.8)
+            self._located = self._bench.sample(CASE, 0)
         return "passed", "one call was verified, and one made for the profiler"
 
     def _sanitize(self) -> tuple[str, str]:

@@ -12,6 +12,7 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
              + {look: [[index, ..] per output]}: elements to read right after the call      {seen: [hex per output]}
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
              `profile`: as `each`, and each call is marked for a profiler; also {counts} on cpu (host_counters.py)
+    sample   {case, set}                            {samples}  (cpu: of many calls, see host_samples.py)
     cold     {case, sets, calls}                    {ns: [one for all]}  (CUDA: each call, or none, behind a flush)
     replay   {case, sets, times}                    {ns: [one for all]}  (CUDA: a graph of the calls, replayed)
     quit     {}                                     (ends)
@@ -61,6 +62,8 @@ class Runner:
             return self._cold(request)
         if op == "replay":
             return self._replay(request)
+        if op == "sample":
+            return self._sample(request["case"], request["set"])
         raise ValueError(f"unknown op {op!r}")
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -192,6 +195,12 @@ class Runner:
         ns = self._platform.replay(call, request["sets"], request["times"])
         self._platform.mark()
         return {"ns": [ns]}
+
+    def _sample(self, case: int, s: int) -> dict[str, Any]:
+        own = self._box / f"case{case}.so"
+        code, samples = self._platform.sample(lambda: self._candidate.run(case, s), own)
+        self._accept("hiera_run", code)
+        return {"samples": samples}
 
     def _accept(self, function: str, code: int) -> None:
         self._platform.mark()

@@ -9,6 +9,7 @@ from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes, spe
 from hiera_mcp.sandbox.child.compare import as_bits, same_bits
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.fresh_inputs import FreshInputs, scratch
+from hiera_mcp.sandbox.child.host_samples import SAMPLED_S
 from hiera_mcp.sandbox.child.machine import free_memory
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural, naturals
 
@@ -249,6 +250,15 @@ class Workbench:
         request = {"op": "run", "case": case, "sets": [s], "mode": "profile", "flush": False}
         counts = self._ask_with_inputs(request, case, [s], self._call_s).get("counts")
         return cast("dict[str, Any]", counts) if isinstance(counts, dict) else None
+
+    def sample(self, case: int, s: int) -> dict[str, Any] | None:
+        """Let the candidate make many calls on inputs that it has, and see where its threads are; as a claim.
+
+        Raises:
+            CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
+        """
+        samples = self._peer.ask({"op": "sample", "case": case, "set": s}, self._call_s + SAMPLED_S).get("samples")
+        return cast("dict[str, Any]", samples) if isinstance(samples, dict) else None
 
     def cold_batch(self, case: int, sets: Sequence[int], calls: bool, fills: int) -> float:
         """Let the runner queue a flush, written `fills` times, for each of `sets`, with a call behind it or without: seconds

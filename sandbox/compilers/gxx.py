@@ -10,7 +10,8 @@ from hiera_mcp.model.evaluation import KernelResources
 from hiera_mcp.model.space import Target, is_cpu
 from hiera_mcp.sandbox.compilers.base import Compiler, Job, Tool, library_flags, version_line
 
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-fmax-errors=30")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp", "-fPIC", "-shared", "-g1", "-fmax-errors=30")
+"""-g1 is for the lines of a profile. g++ makes the same machine code with it as without."""
 LINK_FLAGS = ("-Wl,--no-undefined", "-Wl,-Bsymbolic", "-Wl,--hash-style=both", "-Wl,--as-needed")
 """No surprise at dlopen; own names bind to own code; a symbol count that elf.py can trust; DT_NEEDED only if used."""
 

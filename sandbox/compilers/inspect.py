@@ -64,19 +64,19 @@ async def look_into(isolation: Isolation, tool: Tool, jobs: tuple[Job, ...], wor
 async def _host_listing(isolation: Isolation, job: Job, work: Path, limits: BoxLimits) -> str:
     program = shutil.which("objdump")
     arguments = ("-d", "--no-show-raw-insn", job.output)
-    return await _listing(isolation, Path(program), arguments, work, limits) if program else ""
+    return await printed(isolation, Path(program), arguments, work, limits) if program else ""
 
 
 async def _sass_listing(isolation: Isolation, tool: Tool, job: Job, work: Path, limits: BoxLimits) -> str:
     program = cuobjdump(tool.toolkit)
     arguments = ("-sass", "-arch", architecture(job.target), job.output)
-    return await _listing(isolation, program, arguments, work, limits) if program else ""
+    return await printed(isolation, program, arguments, work, limits) if program else ""
 
 
-async def _listing(
+async def printed(
     isolation: Isolation, program: Path, arguments: tuple[str, ...], work: Path, limits: BoxLimits
 ) -> str:
-    """What a disassembler prints; a file carries it, because a box's output is cut."""
+    """What a program prints, empty when it fails; a file carries it, because a box's output is cut."""
     spec = BoxSpec(
         argv=("/bin/sh", "-c", f'"$@" >{_LISTING}', "sh", str(program), *arguments),
         work=work,

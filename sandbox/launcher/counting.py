@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from hiera_mcp.errors import SandboxError
 from hiera_mcp.model.profile import CounterStatus
-from hiera_mcp.model.work import HostCounts
+from hiera_mcp.model.work import HostCounts, HostSamples, JudgeReport
 from hiera_mcp.sandbox.launcher.judging import Ended, Job, run
 from hiera_mcp.sandbox.launcher.reports import read
 from hiera_mcp.sandbox.launcher.verdict import tail
@@ -15,6 +15,16 @@ from hiera_mcp.sandbox.profiling import nsight
 from hiera_mcp.sandbox.profiling.failures import MISSING, NOT_READ, TIMEOUT, failure
 from hiera_mcp.sandbox.profiling.launches import seconds_of
 from hiera_mcp.sandbox.profiling.raw import RawLaunch
+
+
+@dataclass(frozen=True)
+class CountedOnHost:
+    """What the runner says of the processor."""
+
+    counts: HostCounts
+    samples: HostSamples | None
+    reason: str
+    """Why there are no samples; empty when there are some."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,8 @@ async def count(job: Job) -> Counted:
     return Counted("read", describe(found.launches), found.launches, tool, ended.ncu_report)
 
 
-async def count_on_host(job: Job) -> HostCounts | str:
-    """What one call costs the processor, or why that is not known."""
+async def count_on_host(job: Job) -> CountedOnHost | str:
+    """What one call costs the processor and where further ones spend their time, or why nothing is known."""
     try:
         ended = await run(replace(job, counts=True))
     except SandboxError as e:
@@ -58,9 +68,21 @@ async def count_on_host(job: Job) -> HostCounts | str:
     if ended.report.host_counts is None:
         return f"{NOT_READ}: {ended.deadline or ended.report.reason}"
     try:
-        return HostCounts.model_validate(ended.report.host_counts)
+        counts = HostCounts.model_validate(ended.report.host_counts)
     except ValidationError:
         return f"{NOT_READ}: the runner's counts are none"
+    samples, reason = _samples(ended.report)
+    return CountedOnHost(counts, samples, reason)
+
+
+def _samples(report: JudgeReport) -> tuple[HostSamples | None, str]:
+    if report.host_samples is None:
+        return None, report.reason
+    try:
+        samples = HostSamples.model_validate(report.host_samples)
+    except ValidationError:
+        return None, "the runner's samples are none"
+    return (None, samples.refused) if samples.refused else (samples, "")
 
 
 def without_report(ended: Ended) -> Counted:

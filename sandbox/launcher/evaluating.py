@@ -5,16 +5,18 @@ import time
 
 from hiera_mcp.model.evaluation import Evaluation, NotRun
 from hiera_mcp.model.profile import Profile, Profiled
-from hiera_mcp.model.work import EvaluateRequest, HostCounts, ProfileRequest
+from hiera_mcp.model.work import EvaluateRequest, ProfileRequest
 from hiera_mcp.sandbox import evidence
 from hiera_mcp.sandbox.devices import device_for
 from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.launcher.building import build
-from hiera_mcp.sandbox.launcher.counting import Counted, count, count_on_host
+from hiera_mcp.sandbox.launcher.counting import Counted, CountedOnHost, count, count_on_host
 from hiera_mcp.sandbox.launcher.host import Host, device_of
 from hiera_mcp.sandbox.launcher.judging import Job, judge
+from hiera_mcp.sandbox.launcher.locating import locate
 from hiera_mcp.sandbox.launcher.verdict import not_built
 from hiera_mcp.sandbox.profiling.host import with_host_counts
+from hiera_mcp.sandbox.profiling.host_lines import instructions, raw_launch, trimmed, with_lines, without_lines
 from hiera_mcp.sandbox.profiling.judgement import judged
 from hiera_mcp.sandbox.profiling.launches import launches
 from hiera_mcp.sandbox.profiling.listing import listing
@@ -51,14 +53,21 @@ async def profile(host: Host, request: ProfileRequest, notify: Notify) -> Profil
     await notify("reading hardware counters", None)
     job = Job(host, request, built, device, notify)
     if device == "cpu":
-        return Profiled(profile=_on_host(judged(found, request, ()), request, await count_on_host(job)))
+        return await _on_host(judged(found, request, ()), job, await count_on_host(job))
     return with_counters(found, request, await count(job))
 
 
-def _on_host(found: Profile, request: ProfileRequest, counts: HostCounts | str) -> Profile:
-    if isinstance(counts, str):
-        return found.model_copy(update={"counters": counts, "counters_status": "failed"})
-    return with_host_counts(found, request.contract, counts)
+async def _on_host(found: Profile, job: Job, counted: CountedOnHost | str) -> Profiled:
+    if isinstance(counted, str):
+        return Profiled(profile=found.model_copy(update={"counters": counted, "counters_status": "failed"}))
+    profile = with_host_counts(found, job.request.contract, counted.counts)
+    if counted.samples is None:
+        return Profiled(profile=without_lines(profile, counted.reason))
+    sources, samples = job.request.sources, trimmed(counted.samples, job.built.kind == "python")
+    located = await locate(job.host, job.built.folder, samples, sources.keys())
+    code = instructions(located.code, located.places)
+    shown = with_lines(profile, samples, located.code, located.places, sources, located.reason)
+    return Profiled(profile=shown, listing=listing([raw_launch(code)]) if code else "")
 
 
 def with_counters(found: Profile, request: ProfileRequest, counted: Counted) -> Profiled:

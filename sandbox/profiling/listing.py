@@ -30,5 +30,5 @@ def _line(found: Instruction) -> str:
     waits = [(name, n) for name, n in reasons([found]).most_common() if name != NO_STALL]
     stall = waits[0][0] if waits else ""
     place = f"{found.file.rpartition('/')[2]}:{found.line}" if found.line else ""
-    executed = found.counts.get("executed", 0.0)
-    return f"{found.offset:06x}  {found.samples:7.0f}  {stall:<17}  {executed:8.0f}  {place:<24}  {found.sass}".rstrip()
+    executed = f"{found.counts['executed']:.0f}" if "executed" in found.counts else ""
+    return f"{found.offset:06x}  {found.samples:7.0f}  {stall:<17}  {executed:>8}  {place:<24}  {found.sass}".rstrip()

@@ -70,9 +70,9 @@ class Workshop:
         assert isinstance(result, Evaluation), result
         return result
 
-    def profile(self, contract: Contract, code: str) -> Profile:
-        """The profile of C++ or CUDA in the smallest space, as if it had not been timed."""
-        request = self._request(contract, code, False, None, LIMITS)
+    def profile(self, contract: Contract, code: str, python: bool = False) -> Profile:
+        """The profile of C++ or CUDA in the smallest space, or of a model_new.py, as if it had not been timed."""
+        request = self._request(contract, code, python, None, LIMITS)
         fields = request.model_dump(include={"contract", "files", "space", "sources", "limits", "device"})
         return self._portal.call(
             self._executor.profile, ProfileRequest.model_validate({**fields, "timing": None}), _quiet

@@ -1,0 +1,116 @@
+"""Where the threads of this process are while it works: user addresses, sampled by a clock of the kernel's.
+
+perf_event_open(2) with a software clock needs no performance counters, so it works in virtual machines too. The calling thread
+has one event per processor, which the threads that it starts inherit (the kernel maps no ring for an inherited event that
+follows a thread over all processors); each thread that is there already has one of its own. Code of the kernel is not
+sampled.
+
+Source: linux/perf_event.h (perf_event_mmap_page, PERF_RECORD_*); perf_event_open(2).
+"""
+
+import mmap
+import os
+import struct
+import threading
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from hiera_mcp.sandbox.child.host_counters import INHERIT, SOFTWARE, explain, open_event, switched
+
+SAMPLED_S = 1.0
+"""So long are calls sampled; longer when one takes longer."""
+CPU_CLOCK = 0
+BY_ADDRESS = 1
+"""PERF_SAMPLE_IP: a sample holds the address, and nothing else."""
+SAMPLES, SHORTEST_NS = 2000, 100_000
+"""So many samples of a thread that works all the time; the shortest time between two."""
+RING_BYTES = 64 << 10
+_HEAD_AT = 1024
+_SAMPLE, _LOST = 9, 2
+_HEADER = struct.Struct("=IHH")
+_ADDRESS = struct.Struct("=Q")
+
+
+@dataclass
+class Hits:
+    """What was seen."""
+
+    addresses: Counter[int] = field(default_factory=Counter[int])
+    lost: int = 0
+    """Samples for which there was no room."""
+    refused: str = ""
+    """Why there are none."""
+
+
+@contextmanager
+def sampled(seconds: float) -> Generator[Hits]:
+    """Sample all threads during the block, which takes about so long; what was seen is there at its end."""
+    found = Hits()
+    rings = _open_all(max(SHORTEST_NS, round(seconds * 1e9 / SAMPLES)), found)
+    try:
+        with switched(ring.fd for ring in rings):
+            yield found
+    finally:
+        for ring in rings:
+            addresses, lost = records(ring.read())
+            found.addresses.update(addresses)
+            found.lost += lost
+            ring.close()
+
+
+def records(data: bytes) -> tuple[list[int], int]:
+    """Addresses and the number of lost samples in the content of a ring; what is cut off is left out."""
+    addresses: list[int] = []
+    lost = 0
+    for kind, body in _records(data):
+        if kind == _SAMPLE and len(body) >= _ADDRESS.size:
+            addresses.append(_ADDRESS.unpack_from(body)[0])
+        elif kind == _LOST and len(body) >= 2 * _ADDRESS.size:
+            lost += _ADDRESS.unpack_from(body, _ADDRESS.size)[0]
+    return addresses, lost
+
+
+def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _HEADER.size <= len(data):
+        kind, _, size = _HEADER.unpack_from(data, at)
+        if size < _HEADER.size or at + size > len(data):
+            return
+        yield kind, data[at + _HEADER.size : at + size]
+        at += size
+
+
+class _Ring:
+    """The memory that one event writes its samples to. It is read once, at the end: what finds no room is lost."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._memory = mmap.mmap(fd, mmap.PAGESIZE + max(RING_BYTES, mmap.PAGESIZE))
+
+    def read(self) -> bytes:
+        head = struct.unpack_from("=Q", self._memory, _HEAD_AT)[0]
+        return self._memory[mmap.PAGESIZE : mmap.PAGESIZE + head]
+
+    def close(self) -> None:
+        self._memory.close()
+        os.close(self.fd)
+
+
+def _open_all(period_ns: int, found: Hits) -> list[_Ring]:
+    me = threading.get_native_id()
+    here = [(me, processor, INHERIT) for processor in os.sched_getaffinity(0)]
+    there = [(thread, -1, 0) for thread in map(int, os.listdir("/proc/self/task")) if thread != me]
+    rings: list[_Ring] = []
+    for thread, processor, flags in (*here, *there):
+        fd, error = open_event(SOFTWARE, CPU_CLOCK, thread, processor, flags, period_ns, BY_ADDRESS)
+        try:
+            rings.append(_Ring(fd)) if fd >= 0 else None
+        except OSError as e:  # no memory may be locked for it
+            os.close(fd)
+            error = e.errno or 0
+        if error and not found.refused:
+            found.refused = explain(error)
+    found.refused = "" if rings else found.refused
+    return rings
