@@ -310,6 +310,8 @@ class HostSamples(Model):
     others: tuple[OtherPlace, ...]
     refused: str = ""
     """Why there are none; empty when they could be taken."""
+    clock: str = ""
+    """Why threads were stopped (ptrace) instead of sampled by the kernel's clock; empty when they were not."""
 
 
 class JudgeReport(Model):

@@ -3,7 +3,7 @@
 perf_event_open(2) with a software clock needs no performance counters, so it works in virtual machines too. The calling thread
 has one event per processor, which the threads that it starts inherit (the kernel maps no ring for an inherited event that
 follows a thread over all processors); each thread that is there already has one of its own. Code of the kernel is not
-sampled.
+sampled. Where the call is refused, threads are stopped instead (host_stops.py).
 
 Source: linux/perf_event.h (perf_event_mmap_page, PERF_RECORD_*); perf_event_open(2).
 """
@@ -18,9 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hiera_mcp.sandbox.child.host_counters import INHERIT, SOFTWARE, explain, open_event, switched
+from hiera_mcp.sandbox.child.host_stops import watched
 
 SAMPLED_S = 1.0
 """So long are calls sampled; longer when one takes longer."""
+STOPPED_S = 3.0
+"""The same where threads have to be stopped, which gives fewer samples."""
 CPU_CLOCK = 0
 BY_ADDRESS = 1
 """PERF_SAMPLE_IP: a sample holds the address, and nothing else."""
@@ -42,13 +45,34 @@ class Hits:
     """Samples for which there was no room."""
     refused: str = ""
     """Why there are none."""
+    clock: str = ""
+    """Why threads were stopped instead of sampled by the clock; empty when they were not."""
+
+    @property
+    def seconds(self) -> float:
+        """So long should the work to be sampled take, at least."""
+        return STOPPED_S if self.clock else SAMPLED_S
 
 
 @contextmanager
 def sampled(seconds: float) -> Generator[Hits]:
-    """Sample all threads during the block, which takes about so long; what was seen is there at its end."""
+    """Sample all threads during the block; what was seen is there at its end.
+
+    Args:
+        seconds: what the block takes at least, when it takes no longer than `Hits.seconds`.
+    """
+    rings, refused = _open_all(max(SHORTEST_NS, round(max(seconds, SAMPLED_S) * 1e9 / SAMPLES)))
+    if rings:
+        with _by_clock(rings) as found:
+            yield found
+        return
+    with watched() as (addresses, problem):
+        yield Hits(addresses, refused=f"{refused}; {problem}" if problem else "", clock=refused)
+
+
+@contextmanager
+def _by_clock(rings: list["_Ring"]) -> Generator[Hits]:
     found = Hits()
-    rings = _open_all(max(SHORTEST_NS, round(seconds * 1e9 / SAMPLES)), found)
     try:
         with switched(ring.fd for ring in rings):
             yield found
@@ -98,11 +122,13 @@ class _Ring:
         os.close(self.fd)
 
 
-def _open_all(period_ns: int, found: Hits) -> list[_Ring]:
+def _open_all(period_ns: int) -> tuple[list[_Ring], str]:
+    """A ring per event; and why there are none."""
     me = threading.get_native_id()
     here = [(me, processor, INHERIT) for processor in os.sched_getaffinity(0)]
     there = [(thread, -1, 0) for thread in map(int, os.listdir("/proc/self/task")) if thread != me]
     rings: list[_Ring] = []
+    problem = ""
     for thread, processor, flags in (*here, *there):
         fd, error = open_event(SOFTWARE, CPU_CLOCK, thread, processor, flags, period_ns, BY_ADDRESS)
         try:
@@ -110,7 +136,6 @@ def _open_all(period_ns: int, found: Hits) -> list[_Ring]:
         except OSError as e:  # no memory may be locked for it
             os.close(fd)
             error = e.errno or 0
-        if error and not found.refused:
-            found.refused = explain(error)
-    found.refused = "" if rings else found.refused
-    return rings
+        if error:
+            problem = problem or explain(error)
+    return rings, "" if rings else problem

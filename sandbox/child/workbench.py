@@ -9,7 +9,7 @@ from hiera_mcp.sandbox.child.buffers import Arena, Handle, Spec, spec_bytes, spe
 from hiera_mcp.sandbox.child.compare import as_bits, same_bits
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.fresh_inputs import FreshInputs, scratch
-from hiera_mcp.sandbox.child.host_samples import SAMPLED_S
+from hiera_mcp.sandbox.child.host_samples import STOPPED_S
 from hiera_mcp.sandbox.child.machine import free_memory
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural, naturals
 
@@ -257,7 +257,7 @@ class Workbench:
         Raises:
             CandidateFailure, RunnerLost, RunnerTimeout: see Peer.ask.
         """
-        samples = self._peer.ask({"op": "sample", "case": case, "set": s}, self._call_s + SAMPLED_S).get("samples")
+        samples = self._peer.ask({"op": "sample", "case": case, "set": s}, self._call_s + STOPPED_S).get("samples")
         return cast("dict[str, Any]", samples) if isinstance(samples, dict) else None
 
     def cold_batch(self, case: int, sets: Sequence[int], calls: bool, fills: int) -> float:

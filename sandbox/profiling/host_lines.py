@@ -124,4 +124,5 @@ def _in_words(launch: Launch, samples: HostSamples, total: int) -> Iterator[str]
 def _told(samples: HostSamples, total: int, missing: str) -> str:
     rest = f" None of its own: {missing}." if missing else ""
     lost = f", {samples.lost} lost" if samples.lost else ""
-    return f"Lines: {total} samples{lost} of all threads in {samples.calls} further calls, by the kernel's clock.{rest}"
+    how = f"by stopping them ({samples.clock})" if samples.clock else "by the kernel's clock"
+    return f"Lines: {total} samples{lost} of all threads in {samples.calls} further calls, {how}.{rest}"

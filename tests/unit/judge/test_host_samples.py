@@ -83,9 +83,10 @@ def test_a_function_of_another_library_is_named(library: Path) -> None:
     assert ("own.so", "own_loop") in names
 
 
-def test_a_filter_that_refuses_the_call_is_told(tmp_path: Path) -> None:
+def test_a_filter_that_refuses_every_way_is_told(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "refused" in done.stdout and done.stdout.strip().endswith(" 0")
+    assert "refused" in done.stdout and "nor can its threads be stopped" in done.stdout
+    assert done.stdout.strip().endswith(" 0")
 
 
 @given(st.lists(addresses), st.integers(0, 2**32))
