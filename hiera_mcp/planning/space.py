@@ -23,6 +23,9 @@ LITTLE_TO_FUSE = 0.1
 """Share of the time in operators that can be fused with others."""
 EAGER_CALL_SECONDS = 5e-6
 """Assumed host cost of one eager operator; not measured, and only its order of magnitude matters here."""
+LEFT_BETWEEN_CALLS = (0.0, 0.5, 0.75)
+"""Part of the loss by traffic and launches between operators that a space keeps. The spaces are nested: own kernels fuse what
+lies between the calls in each of them. Library calls take a bias or an activation along, PyTorch's mostly do not."""
 
 
 def score_spaces(evidence: Evidence, rubric: Rubric | None = None) -> tuple[OptionScore, ...]:
@@ -36,8 +39,6 @@ def score_spaces(evidence: Evidence, rubric: Rubric | None = None) -> tuple[Opti
 
 def contraction_coverage(view: SpaceView) -> Answer:
     share = view.number("contraction_share")
-    work = grade(share, (0.05, 0.2, 0.5, 0.8))
-    wide = view.number("conv_share") + view.number("attention_share") > view.number("gemm_share")
     level = _level(view)
     if _streams(view):
         return Answer(
@@ -46,20 +47,24 @@ def contraction_coverage(view: SpaceView) -> Answer:
     if not _tuned(view):
         missing = ", and no installed library covers them" if level == 1 else ""
         return Answer(
-            4 - work, f"{share:.0%} of the reference's time is in contractions, here written by hand{missing}."
+            4 - grade(share, (0.05, 0.2, 0.5, 0.8)),
+            f"{share:.0%} of the reference's time is in contractions, here written by hand{missing}.",
         )
-    loss = (1 if wide and work else 0) if level == 1 else (0 if wide else min(work, 2))
     by = "library calls" if level == 1 else "PyTorch's own kernels"
-    return Answer(4 - loss, f"{share:.0%} of the reference's time is in contractions; here they are served by {by}.")
+    return Answer(4, f"{share:.0%} of the reference's time is in contractions; here they are served by {by}.")
 
 
 def fusion_gain(view: SpaceView) -> Answer:
     ratio = view.number("fusion_ratio")
-    share = view.number("fusable_share") if view.known("fusable_share") else 1.0  # contracts of old versions lack it
+    share = _fusable(view)
     if share < LITTLE_TO_FUSE:
         return Answer(4, f"{share:.0%} of the time is in operators that can be fused: bytes between the others remain.")
-    loss = grade(ratio, (1.2, 1.5, 2, 3)) * (0, 0.5, 1)[_level(view)]
-    kept = ("can all be fused away", "partly remain at the borders of library calls", "remain between operators")
+    loss = grade(ratio, (1.2, 1.5, 2, 3)) * LEFT_BETWEEN_CALLS[_level(view)]
+    kept = (
+        "can all be fused away",
+        "partly remain at the borders of library calls",
+        "largely remain around PyTorch's operators",
+    )
     return Answer(
         4 - loss,
         f"Operator by operator the reference moves {ratio:.2g}× its compulsory bytes; "
@@ -104,12 +109,19 @@ def library_coverage(view: SpaceView) -> Answer:
 
 
 def beyond_eager(view: SpaceView) -> Answer:
-    tuned = 0.0 if _streams(view) else view.number("contraction_share")
-    alone = max(0.0, 1.0 - view.number("contraction_share") - view.number("fusable_share"))
-    left = tuned + (alone if _level(view) == 2 else 0.0)
+    """PyTorch's operators gain nothing over themselves; elsewhere a tuned contraction can at least be called differently."""
+    contractions = view.number("contraction_share")
+    alone = max(0.0, 1.0 - contractions - _fusable(view))
+    if _level(view) == 2:
+        same = contractions + alone
+        return Answer(
+            4 - _much(same), f"{same:.0%} of the time stays with the very calls of eager PyTorch: nothing is won there."
+        )
+    tuned = 0.0 if _streams(view) else contractions
     return Answer(
-        4 - grade(left, (0.2, 0.4, 0.6, 0.8)),
-        f"{left:.0%} of the time stays with kernels like those that eager PyTorch calls, so that nothing is won there.",
+        4 - max(0, _much(tuned) - 1),
+        f"{tuned:.0%} of the time is in contractions that eager PyTorch has tuned kernels for: only their algorithm, "
+        "layout and epilogue can be chosen better.",
     )
 
 
@@ -147,7 +159,7 @@ def launch_overhead(view: SpaceView) -> Answer:
     calls = view.number("launches") * EAGER_CALL_SECONDS
     work = view.number("floor_seconds") * max(view.number("fusion_ratio"), 1.0)
     share = calls / (calls + work) if calls else 0.0
-    loss = grade(share, (0.1, 0.25, 0.5, 0.75)) * (0, 0.5, 1)[_level(view)]
+    loss = grade(share, (0.1, 0.25, 0.5, 0.75)) * LEFT_BETWEEN_CALLS[_level(view)]
     return Answer(4 - loss, f"Launching takes about {share:.0%} of the reference's time (5 µs a call assumed).")
 
 
@@ -204,6 +216,14 @@ def _tuned(view: SpaceView) -> bool:
     if level != 1:
         return level == 2
     return not view.known("contraction_library") or view.flag("contraction_library")
+
+
+def _fusable(view: SpaceView) -> float:
+    return view.number("fusable_share") if view.known("fusable_share") else 1.0  # contracts of old versions lack it
+
+
+def _much(share: float) -> int:
+    return grade(share, (0.2, 0.4, 0.6, 0.8))
 
 
 def _level(view: SpaceView) -> int:

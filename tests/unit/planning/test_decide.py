@@ -53,7 +53,7 @@ def own(**changes: object) -> Strategy:
 def test_the_recommendation_is_recorded_as_the_servers(evidence: Callable[..., Evidence]) -> None:
     proposal = plan_space(evidence(), [entry()])
     decision = decide(proposal, "recommended")
-    assert (decision.choice, decision.decided_by, decision.rubric_version) == ("cuda", "server", "space/2")
+    assert (decision.choice, decision.decided_by, decision.rubric_version) == ("cuda", "server", "space/3")
     assert decision.reason == proposal.why
     assert [k.slug for k in decision.knowledge] == ["wide-loads"]
 

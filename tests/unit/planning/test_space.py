@@ -61,7 +61,7 @@ def test_a_contract_of_an_old_version_is_planned_without_its_dataflow(evidence: 
     for option in plan_space(evidence(fusion=3.2)).options:
         null = {c.criterion: c.explanation for c in option.criteria if c.score is None}
         assert "build it again" in null["dependency_depth"]
-        assert {"reduction_span", "library_coverage", "beyond_eager"} < set(null)
+        assert {"reduction_span", "library_coverage"} < set(null)
         assert _criterion(option, "fusion_gain").score is not None
 
 
@@ -69,7 +69,7 @@ def test_bytes_between_operators_that_cannot_be_fused_are_no_reason_for_own_code
     evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
 ) -> None:
     products = {"work": (("gemm", 1.0, 4),), "fusion": 4.0, "intensity": 600}
-    for share, expected in ((0.02, 4), (0.6, 0)):
+    for share, expected in ((0.02, 4), (0.6, 1)):
         e = evidence(**products, dataflow=dataflow(depth=4, chains=((2, 1, share),)))
         assert _criterion(plan_space(e).options[2], "fusion_gain").score == expected
 
@@ -138,13 +138,38 @@ def test_an_operator_by_itself_is_not_left_to_pytorch_which_would_win_nothing(
     assert _criterion(proposal.options[2], "beyond_eager").score == 0
 
 
-def test_tuned_contractions_are_nothing_to_win_for_any_space(
+def test_tuned_contractions_are_little_to_win_for_any_space_and_nothing_for_pytorch(
     evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
 ) -> None:
     e = evidence(
         work=(("conv", 0.9, 3), ("elementwise", 0.1, 3)), intensity=600, dataflow=dataflow(chains=((2, 3, 1.0),))
     )
-    assert [_criterion(o, "beyond_eager").score for o in plan_space(e).options] == [0, 0, 0]
+    assert [_criterion(o, "beyond_eager").score for o in plan_space(e).options] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["gemm", "conv", "attention"])
+@pytest.mark.parametrize("libraries", [None, ["cublas", "cudnn"]])
+def test_a_contraction_by_itself_goes_to_the_smallest_space_that_holds_the_library(
+    kind: str, libraries: list[str] | None, evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    e = evidence(work=((kind, 1.0, 1),), intensity=600, libraries=libraries, dataflow=dataflow(covered=1.0))
+    proposal = plan_space(e)
+    assert proposal.recommended == "cuda_libraries"
+    assert [_criterion(o, "contraction_coverage").score for o in proposal.options] == [0, 4, 4]
+
+
+def test_a_contraction_that_only_streams_is_not_left_to_pytorch_either(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    e = evidence(work=(("conv", 1.0, 1),), intensity=2.2, dataflow=dataflow(covered=1.0))
+    assert [_criterion(o, "beyond_eager").score for o in plan_space(e).options] == [4, 4, 0]
+
+
+def test_own_kernels_fuse_between_calls_in_every_space_so_that_pytorch_keeps_only_a_part_of_the_traffic(
+    evidence: Callable[..., Evidence], dataflow: Callable[..., dict[str, Any]]
+) -> None:
+    e = evidence(work=(("gemm", 0.5, 1), ("elementwise", 0.5, 3)), fusion=4, dataflow=dataflow(chains=((3, 1, 0.5),)))
+    assert [_criterion(o, "fusion_gain").score for o in plan_space(e).options] == [4, 2, 1]
 
 
 @pytest.mark.parametrize(("speedup", "scores"), [(1.1, [0, 4, 4]), (10.0, [4, 2, 0])])
