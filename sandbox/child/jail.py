@@ -84,7 +84,7 @@ def _become(config: dict[str, Any], argv: list[str], supervisor: int, ready: int
             os._exit(_FAILED)
         if config["confined"]:
             landlock.restrict(config["readable"], config["writable"], config["devices"])
-            seccomp.install(seccomp.program(own_namespaces=False))
+            seccomp.install(seccomp.program(profiler=config["profiler"], own_namespaces=False))
         _close_all_but({0, 1, 2, ready, *config["fds"]})
     except (OSError, NotImplementedError) as e:
         os.write(ready, f"{type(e).__name__}: {e}".encode())

@@ -130,7 +130,7 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
     """The filter for a box.
 
     Args:
-        profiler: allow tracing, System V and POSIX IPC, and sockets of the internet families.
+        profiler: allow tracing; with namespaces of its own also System V and POSIX IPC, and sockets of the internet families.
         own_namespaces: False where the box shares the host's network and IPC: then no socket can be made at all
             (connected pairs of stream sockets remain), and other processes' limits and priorities are out of reach, as are
             the modes, owners, times and attributes of files.
@@ -179,7 +179,8 @@ def install(code: bytes) -> None:
 
 def _denied(column: int, profiler: bool, own_namespaces: bool) -> list[int]:
     tables = [_COMMON, _X86_PORTS]
-    tables += [] if profiler else [_TRACING, _OUTLASTING]
+    tables += [] if profiler else [_TRACING]
+    tables += [] if profiler and own_namespaces else [_OUTLASTING]
     tables += [] if own_namespaces else [_SHARED_HOST]
     return [numbers[column] for table in tables for numbers in table.values() if numbers[column] >= 0]
 

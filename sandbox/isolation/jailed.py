@@ -100,6 +100,7 @@ def jail_command(placed: Placed, jail: Jail) -> Command:
         "fds": list(spec.fds),
         "user": jail.user,
         "confined": jail.confined,
+        "profiler": spec.profiler,
         "limits": {**resource_limits(spec.limits), "nproc": process_backstop(spec.limits)},
         "folder": str(spec.work),
         "readable": list(placed.readable),

@@ -80,6 +80,13 @@ def test_a_profiler_may_make_internet_sockets_too(machine: Any, family: Any):
 
 
 @machines
+@pytest.mark.parametrize("own_namespaces", [True, False])
+def test_only_a_profiler_may_look_into_processes(machine: Any, own_namespaces: Any):
+    assert ask(machine, "ptrace", own_namespaces=own_namespaces) == "EPERM"
+    assert ask(machine, "ptrace", profiler=True, own_namespaces=own_namespaces) == ALLOW
+
+
+@machines
 @given(kind=st.integers(1, 10), flags=st.sampled_from([0, 0o2000000, 0o4000]))
 def test_without_namespaces_only_connected_pairs_remain(machine: Any, kind: Any, flags: Any):
     shared = {"own_namespaces": False}
@@ -111,6 +118,7 @@ def test_the_buffers_of_sockets_stay_as_they_are(machine: Any, option: Any):
 def test_only_a_profiler_may_make_memory_that_outlasts_its_process(machine: Any):
     assert ask(machine, "shmget") == "EPERM"
     assert ask(machine, "shmget", profiler=True) == ALLOW
+    assert ask(machine, "shmget", profiler=True, own_namespaces=False) == "EPERM"
 
 
 @machines
