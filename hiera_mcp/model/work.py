@@ -303,8 +303,8 @@ class HostSamples(Model):
     """Where the threads were while the candidate was called again and again, by the runner's claim."""
 
     calls: int = Field(ge=0)
-    lost: int = Field(ge=0)
-    """Samples for which there was no room."""
+    full: int = Field(ge=0)
+    """Threads or processors that had no room for more samples: the end of the longest call is not covered."""
     own: tuple[tuple[int, int], ...]
     """Offset in the candidate's library → samples."""
     others: tuple[OtherPlace, ...]

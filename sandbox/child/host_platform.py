@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hiera_mcp.sandbox.child.host_counters import Counts, counted
-from hiera_mcp.sandbox.child.host_samples import sampled
-from hiera_mcp.sandbox.child.host_symbols import placed
 
 _MAP_SHARED, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_POPULATE = 0x1, 0x2, 0x10, 0x20, 0x8000
 
@@ -121,12 +119,15 @@ class HostPlatform:
         Args:
             own: the candidate's library.
         """
+        from hiera_mcp.sandbox.child.host_samples import sampled  # here: no other runner waits for their imports
+        from hiera_mcp.sandbox.child.host_symbols import placed
+
         code, calls = 0, 0
         with sampled(float((self.counts or {}).get("seconds", 0))) as hits:
             until = time.perf_counter() + hits.seconds
             while not (code or hits.refused) and (not calls or time.perf_counter() < until):
                 code, calls = call(), calls + 1
-        found = {"calls": calls, "lost": hits.lost, "refused": hits.refused, "clock": hits.clock}
+        found = {"calls": calls, "full": hits.full, "refused": hits.refused, "clock": hits.clock}
         return code, {**found, **placed(hits.addresses, own)}
 
     def describe(self, code: int) -> str:

@@ -31,7 +31,9 @@ SAMPLES, SHORTEST_NS = 2000, 100_000
 """So many samples of a thread that works all the time; the shortest time between two."""
 RING_BYTES = 64 << 10
 _HEAD_AT = 1024
-_SAMPLE, _LOST = 9, 2
+_SAMPLE = 9
+_LONGEST = 64
+"""Bytes of a record, at most."""
 _HEADER = struct.Struct("=IHH")
 _ADDRESS = struct.Struct("=Q")
 
@@ -41,8 +43,8 @@ class Hits:
     """What was seen."""
 
     addresses: Counter[int] = field(default_factory=Counter[int])
-    lost: int = 0
-    """Samples for which there was no room."""
+    full: int = 0
+    """Rings that had no room for more: what came last is in none."""
     refused: str = ""
     """Why there are none."""
     clock: str = ""
@@ -59,7 +61,7 @@ def sampled(seconds: float) -> Generator[Hits]:
     """Sample all threads during the block; what was seen is there at its end.
 
     Args:
-        seconds: what the block takes at least, when it takes no longer than `Hits.seconds`.
+        seconds: what one piece of the work takes; all of it takes at least `Hits.seconds`, and at most one piece more.
     """
     rings, refused = _open_all(max(SHORTEST_NS, round(max(seconds, SAMPLED_S) * 1e9 / SAMPLES)))
     if rings:
@@ -78,22 +80,16 @@ def _by_clock(rings: list["_Ring"]) -> Generator[Hits]:
             yield found
     finally:
         for ring in rings:
-            addresses, lost = records(ring.read())
-            found.addresses.update(addresses)
-            found.lost += lost
+            data = ring.read()
+            found.addresses.update(records(data))
+            found.full += len(data) > ring.size - _LONGEST
             ring.close()
 
 
-def records(data: bytes) -> tuple[list[int], int]:
-    """Addresses and the number of lost samples in the content of a ring; what is cut off is left out."""
-    addresses: list[int] = []
-    lost = 0
-    for kind, body in _records(data):
-        if kind == _SAMPLE and len(body) >= _ADDRESS.size:
-            addresses.append(_ADDRESS.unpack_from(body)[0])
-        elif kind == _LOST and len(body) >= 2 * _ADDRESS.size:
-            lost += _ADDRESS.unpack_from(body, _ADDRESS.size)[0]
-    return addresses, lost
+def records(data: bytes) -> list[int]:
+    """The addresses of the samples in the content of a ring; what is cut off, or something else, is left out."""
+    bodies = (body for kind, body in _records(data) if kind == _SAMPLE and len(body) >= _ADDRESS.size)
+    return [_ADDRESS.unpack_from(body)[0] for body in bodies]
 
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -107,11 +103,12 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 class _Ring:
-    """The memory that one event writes its samples to. It is read once, at the end: what finds no room is lost."""
+    """The memory that one event writes its samples to. It is read once, at the end: what finds no room is left out."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._memory = mmap.mmap(fd, mmap.PAGESIZE + max(RING_BYTES, mmap.PAGESIZE))
+        self.size = max(RING_BYTES, mmap.PAGESIZE)
+        self._memory = mmap.mmap(fd, mmap.PAGESIZE + self.size)
 
     def read(self) -> bytes:
         head = struct.unpack_from("=Q", self._memory, _HEAD_AT)[0]

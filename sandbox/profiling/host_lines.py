@@ -123,6 +123,6 @@ def _in_words(launch: Launch, samples: HostSamples, total: int) -> Iterator[str]
 
 def _told(samples: HostSamples, total: int, missing: str) -> str:
     rest = f" None of its own: {missing}." if missing else ""
-    lost = f", {samples.lost} lost" if samples.lost else ""
+    cut = " (not of the end: a call took longer than before)" if samples.full else ""
     how = f"by stopping them ({samples.clock})" if samples.clock else "by the kernel's clock"
-    return f"Lines: {total} samples{lost} of all threads in {samples.calls} further calls, {how}.{rest}"
+    return f"Lines: {total} samples of all threads in {samples.calls} further calls{cut}, {how}.{rest}"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiera_mcp.model.work import HostSamples
-from hiera_mcp.sandbox.child.host_samples import Hits, records, sampled
+from hiera_mcp.sandbox.child.host_samples import SAMPLED_S, SAMPLES, Hits, records, sampled
 from hiera_mcp.sandbox.child.host_symbols import Objects, placed
 
 SOURCE = """
@@ -66,7 +66,7 @@ def called_for(library: Path, seconds: float, threads: int) -> Hits:
 
 def test_samples_of_a_loop_lie_in_its_library(library: Path) -> None:
     hits = called_for(library, 0.3, threads=1)
-    found = HostSamples.model_validate({"calls": 1, "lost": hits.lost, **placed(hits.addresses, library)})
+    found = HostSamples.model_validate({"calls": 1, "full": hits.full, **placed(hits.addresses, library)})
     own = sum(n for _, n in found.own)
     assert own > 0.5 * hits.addresses.total() > 0
     assert all(offset < library.stat().st_size for offset, _ in found.own)
@@ -89,18 +89,39 @@ def test_a_filter_that_refuses_every_way_is_told(tmp_path: Path) -> None:
     assert done.stdout.strip().endswith(" 0")
 
 
-@given(st.lists(addresses), st.integers(0, 2**32))
-def test_records_are_read_as_the_kernel_writes_them(found: list[int], lost: int) -> None:
+@given(st.lists(addresses))
+def test_records_are_read_as_the_kernel_writes_them(found: list[int]) -> None:
     samples = [struct.pack("=IHHQ", 9, 2, 16, address) for address in found]
     throttled = struct.pack("=IHHQQQ", 5, 0, 32, 1, 2, 3)
-    dropped = struct.pack("=IHHQQ", 2, 0, 24, 7, lost)
-    assert records(b"".join([*samples, throttled, dropped])) == (found, lost)
-    assert records(b"".join(samples) + dropped[:-1]) == (found, 0)
+    assert records(b"".join([throttled, *samples, throttled])) == found
+    assert records(b"".join(samples)[:-1]) == found[:-1]
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_an_error(data: bytes) -> None:
-    assert len(records(data)[0]) <= len(data) // 16
+    assert len(records(data)) <= len(data) // 16
+
+
+@pytest.fixture
+def pinned() -> Iterator[None]:
+    """This thread stays on one processor, so that it has one ring."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.mark.usefixtures("pinned")
+def test_a_ring_without_room_is_told(library: Path) -> None:
+    loop = ctypes.CDLL(str(library)).own_loop
+    loop.argtypes = [ctypes.c_long]
+    with sampled(SAMPLED_S) as hits:
+        until = time.thread_time() + 3 * SAMPLED_S  # room is for twice as many
+        while not hits.refused and time.thread_time() < until:
+            loop(100_000)
+    if hits.clock:
+        pytest.skip(hits.clock)
+    assert hits.full >= 1 and hits.addresses.total() > SAMPLES
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=8), addresses)

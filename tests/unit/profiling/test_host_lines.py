@@ -25,7 +25,7 @@ LOOP = {"library": "libpython3.11.so.1.0", "function": "PyEval", "samples": 50}
 
 def samples(*others: dict[str, Any], **changes: Any) -> HostSamples:
     own = [(c.address, c.samples) for c in CODE if c.samples]
-    return HostSamples.model_validate({"calls": 3, "lost": 0, "own": [*own, (0x99, 5)], "others": others, **changes})
+    return HostSamples.model_validate({"calls": 3, "full": 0, "own": [*own, (0x99, 5)], "others": others, **changes})
 
 
 def lines_of(profile: Profile) -> list[tuple[str, str, int, float]]:
@@ -59,10 +59,10 @@ def test_the_runners_own_loop_is_left_out_but_a_models_interpreter_counts() -> N
 
 def test_a_model_without_a_library_of_its_own_is_told_by_function() -> None:
     torch = {"library": "libtorch_cpu.so", "function": "sgemm", "samples": 90}
-    found = HostSamples.model_validate({"calls": 1, "lost": 2, "own": [], "others": [torch, {**LOOP, "samples": 10}]})
+    found = HostSamples.model_validate({"calls": 1, "full": 1, "own": [], "others": [torch, {**LOOP, "samples": 10}]})
     profile = with_lines(BARE, found, (), {}, {"model_new.py": ""})
     assert lines_of(profile)[0] == ("libtorch_cpu.so", "sgemm", 90, 0.9)
-    assert "Most samples: libtorch_cpu.so, sgemm (90%)" in profile.summary and "2 lost" in profile.counters
+    assert "Most samples: libtorch_cpu.so, sgemm (90%)" in profile.summary and "not of the end" in profile.counters
 
 
 def test_code_that_belongs_to_no_file_has_a_name() -> None:
@@ -77,7 +77,7 @@ def test_without_samples_there_is_null_with_the_reason() -> None:
 
 
 def test_no_sample_at_all_divides_by_nothing() -> None:
-    empty = HostSamples(calls=1, lost=0, own=(), others=())
+    empty = HostSamples(calls=1, full=0, own=(), others=())
     profile = with_lines(BARE, empty, (), {}, SOURCES)
     assert not profile.launches and profile.metrics[0].reason == "nothing was sampled"
 
