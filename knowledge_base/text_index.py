@@ -1,10 +1,17 @@
-"""Full text of the entries in SQLite's FTS5, in memory: which entries hold the words of a query, the best first."""
+"""Full text of the entries in SQLite's FTS5, in memory: which entries hold the words of a query, the best first.
 
+bm25 is a sum over the words of a query, and the entries never change. So FTS5 is asked about one word at a time, the
+answers are remembered, and a query of known words is a sum of a few of them.
+"""
+
+import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import accumulate
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from hiera_mcp.model.knowledge import Entry
 from hiera_mcp.model.words import phrases
@@ -17,13 +24,28 @@ MAX_RANKED = 1000
 MAX_WORDS = 32
 """Words of a query that are looked for; further ones are passed over."""
 KNOWN_WORDS = 4096
-"""Words whose frequency is remembered."""
+"""Words whose frequency and ranking are remembered; a ranking is at most 12 kB."""
+_SIGNS = re.compile("[^a-z0-9]+")
 _RANKED = f"""
 SELECT entry, relevance FROM (
     SELECT words.rowid AS entry, -bm25(words, {COLUMN_WEIGHTS}) AS relevance
     FROM words JOIN groups ON groups.entry = words.rowid
-    WHERE words MATCH ? AND {{within}} LIMIT {MAX_RANKED})
-ORDER BY relevance DESC, entry LIMIT ?"""
+    WHERE words MATCH ? AND {{within}} ORDER BY words.rowid LIMIT {MAX_RANKED})
+ORDER BY relevance DESC, entry"""
+Groups = tuple[int, ...] | None
+"""Those that pass the filters; None: all."""
+Relevance = Mapping[int, float]
+"""Number of an entry → bm25."""
+
+
+class Ranking(NamedTuple):
+    """Entries that hold a word, the best first."""
+
+    numbers: Sequence[int]
+    relevance: Sequence[float]
+
+    def hits(self) -> Iterable[tuple[int, float]]:
+        return zip(self.numbers, self.relevance, strict=True)
 
 
 class TextIndex:
@@ -37,18 +59,30 @@ class TextIndex:
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._frequency = lru_cache(KNOWN_WORDS)(self._count)
+        self._ranking = lru_cache(KNOWN_WORDS)(self._ranked)
+        self._group_of = tuple(group for _, group in entries)
         self._fill(entries)
 
-    def search(self, query: str, groups: Iterable[int] | None, limit: int) -> list[tuple[int, float]]:
-        """Numbers of the entries in `groups` (None: in any) that hold a word of `query`, with their relevance (bm25).
+    def search(self, query: str, groups: Groups, limit: int) -> list[tuple[int, float]]:
+        """Numbers of the entries in `groups` that hold a word of `query`, the best first, with their relevance (bm25).
 
         Nothing in `query` is syntax.
         """
-        words = self._telling(phrases(query)[:MAX_WORDS])
+        words = self._telling([_plain(word) for word in phrases(query)[:MAX_WORDS]])
         if not words:
             return []
-        within = "1" if groups is None else f"groups.number IN ({','.join(map(str, groups))})"
-        return self._read(_RANKED.format(within=within), (" OR ".join(words), limit))
+        cut = (
+            self._frequency(words[0]) > MAX_RANKED
+        )  # not all that hold the word are ranked: let them be the right ones
+        found = [self._ranking(word, groups if cut else None).hits() for word in words]
+        hits = found[0] if len(found) == 1 else _best_first(reduce(_sum, map(dict, found)))
+        if groups is not None and not cut:
+            hits = self._within(groups, hits)
+        return list(islice(hits, limit))
+
+    def _within(self, groups: Sequence[int], hits: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
+        wanted = frozenset(groups)
+        return (hit for hit in hits if self._group_of[hit[0]] in wanted)
 
     def _telling(self, words: Sequence[str]) -> Sequence[str]:
         """The rarest words, as many as together occur in MAX_RANKED entries; bm25 weighs common ones least.
@@ -64,11 +98,17 @@ class TextIndex:
         ]
 
     def _count(self, word: str) -> int:
-        return int(self._read("SELECT count(*) FROM words WHERE words MATCH ?", (word,))[0][0])
+        return int(self._read("SELECT count(*) FROM words WHERE words MATCH ?", word)[0][0])
 
-    def _read(self, sql: str, values: Sequence[object]) -> list[tuple[int, float]]:
+    def _ranked(self, word: str, groups: Groups) -> Ranking:
+        """Of at most MAX_RANKED entries."""
+        within = "1" if groups is None else f"groups.number IN ({','.join(map(str, groups))})"
+        rows = self._read(_RANKED.format(within=within), word)
+        return Ranking(array("I", [number for number, _ in rows]), array("d", [relevance for _, relevance in rows]))
+
+    def _read(self, sql: str, word: str) -> list[tuple[int, float]]:
         with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+            return self._connection.execute(sql, (word,)).fetchall()
 
     def _fill(self, entries: Sequence[tuple[Entry, int]]) -> None:
         run = self._connection
@@ -79,6 +119,26 @@ class TextIndex:
         run.executemany("INSERT INTO groups VALUES (?, ?)", ((n, group) for n, (_, group) in enumerate(entries)))
         run.execute("INSERT INTO words (words) VALUES ('optimize')")
         run.commit()
+
+
+def _plain(word: str) -> str:
+    """The word as the index reads it, to which case and signs mean nothing: of fewer words more are remembered."""
+    return f'"{_SIGNS.sub(" ", word.lower()).strip()}"' if word.isascii() else word
+
+
+def _sum(one: Relevance, other: Relevance) -> Relevance:
+    """Dictionary operations, which run in C, for all but the entries that hold words of both."""
+    total = {**one, **other}
+    for number in one.keys() & other.keys():
+        total[number] = one[number] + other[number]
+    return total
+
+
+def _best_first(found: Relevance) -> list[tuple[int, float]]:
+    """Ties go by number."""
+    numbers = sorted(found)
+    numbers.sort(key=found.__getitem__, reverse=True)  # sorting keeps the order of equals
+    return [(number, found[number]) for number in numbers]
 
 
 def _texts(entry: Entry) -> tuple[str, ...]:
