@@ -84,7 +84,7 @@ async def hiera_knowledge_search(
         state = await deps.database(lambda s: load_run(s, run_id))
         remembers = state.run.switches.memory
         lines = tuple(_line(m.entry, m.why) for m in await _fitting(deps, state, query, direction, space, arch, limit))
-    lessons = await deps.database(lambda s: s.lessons(query, limit, direction, space)) if remembers else ()
+    lessons = await deps.database.glance(lambda s: s.lessons(query, limit, direction, space)) if remembers else ()
     return Found(entries=lines, lessons=tuple(map(_lesson_line, lessons)), next_step=_next_step(lines))
 
 

@@ -114,6 +114,16 @@ class Connection:
             os.close(self._checkpoint_lock)
 
     @contextmanager
+    def if_free(self) -> Generator[bool]:
+        """Whether no other thread uses the connection, which is kept so."""
+        free = self._lock.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._lock.release()
+
+    @contextmanager
     def write(self) -> Generator[Transaction]:
         """A write transaction. Commits durably at the end, or rolls back when the block raises.
 
@@ -157,14 +167,16 @@ class Connection:
             fcntl.flock(self._checkpoint_lock, fcntl.LOCK_UN)
 
     def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
-        """All rows of a query.
+        """All rows of a query that changes nothing; sqlite-utils' own `query` guards against others, for three statements.
 
         Raises:
             StoreError: the database cannot be read.
         """
         with self._lock:
             try:
-                return list(self.db.query(sql, list(values)))
+                cursor: sqlite3.Cursor = self.db.execute(sql, list(values))
+                names = [column[0] for column in cursor.description]
+                return [dict(zip(names, row, strict=True)) for row in cursor]
             except sqlite3.OperationalError as e:
                 raise StoreError(f"Cannot read {self.path}: {e}.", todo="Free disk space, then repeat.") from e
 
