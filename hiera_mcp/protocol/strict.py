@@ -4,6 +4,7 @@ It reaches into private parts of mcp 2.3 (`_tool_manager`, `Tool.fn_metadata`); 
 """
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import Any, get_args
 
 from mcp import MCPError
@@ -19,6 +20,8 @@ from mcp.server.mcpserver.exceptions import (
 )
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import (
     INVALID_PARAMS,
     CallToolResult,
@@ -28,11 +31,16 @@ from mcp.types import (
     GetPromptResult,
     Icon,
     InputRequiredResult,
+    TextContent,
     ToolAnnotations,
 )
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute, Route
 
 from hiera_mcp.errors import HieraError, NotFoundError, RequestError
+from hiera_mcp.protocol.direct import DirectSessions
 from hiera_mcp.protocol.faults import explain
 from hiera_mcp.protocol.schemas import without_titles
 from hiera_mcp.protocol.texts import fitting, unusable
@@ -44,12 +52,25 @@ Complete = Callable[[Any, str, str], Awaitable[list[str]]]
 
 
 class _Metadata(FuncMetadata):
-    """The SDK turns text that happens to be JSON into data; where an argument may be text, text stays text."""
+    """The SDK turns text that happens to be JSON into data; where an argument may be text, text stays text.
+
+    A result is written once: its text is the JSON of the structured content, without spaces.
+    """
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset(name for name, field in self.arg_model.model_fields.items() if _takes_text(field.annotation))
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
-        fields = self.arg_model.model_fields
-        texts = {k: v for k, v in data.items() if k in fields and _takes_text(fields[k].annotation)}
-        return super().pre_parse_json(data) | texts
+        others = {k: v for k, v in data.items() if k not in self._texts}
+        return data | super().pre_parse_json(others) if others else data
+
+    def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
+        if self.wrap_output or type(result) is not self.output_model:
+            return super().convert_result(result)
+        plain = result.model_dump(mode="json", by_alias=True)
+        text = TextContent(type="text", text=to_json(plain).decode())
+        return CallToolResult(content=[text], structured_content=plain)
 
 
 def _takes_text(annotation: Any) -> bool:
@@ -133,6 +154,15 @@ class StrictServer(MCPServer[Any]):
         prompt = self._prompt_manager.get_prompt(name)
         function: Any = prompt.fn if prompt else None
         return TypeAdapter(function).json_schema()
+
+    def http_app(self, path: str, security: TransportSecuritySettings | None, *routes: BaseRoute) -> Starlette:
+        """The server over streamable HTTP at `path`, and further routes."""
+        tools = self._tool_manager.list_tools()
+        reading = frozenset(t.name for t in tools if t.annotations and t.annotations.read_only_hint)
+        sessions = DirectSessions(self._lowlevel_server, security, reading)
+        return Starlette(
+            routes=[Route(path, StreamableHTTPASGIApp(sessions)), *routes], lifespan=lambda _: sessions.run()
+        )
 
     def add_completion(self, complete: Complete) -> None:
         """Answer completion requests; unlike the SDK's decorator, `complete` gets the lifespan's object."""

@@ -1,5 +1,6 @@
 """The real server over HTTP: who may talk to it, and how it ends."""
 
+import json
 import os
 import re
 import signal
@@ -106,6 +107,68 @@ async def test_progress_and_a_typed_error_arrive_over_http(open_server: str) -> 
     assert result.is_error
     assert "no_such_module" in text_of(result)
     assert any(message.startswith("contract_build") for message in seen)
+
+
+class Session:
+    """A session of the handshake protocol, by hand: to see what goes over the wire."""
+
+    def __init__(self, url: str) -> None:
+        self._url = f"{url}/mcp"
+        self.headers = ACCEPT | {"Mcp-Session-Id": post(url).headers["mcp-session-id"]}
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message: dict[str, Any], **headers: str) -> httpx2.Response:
+        return httpx2.post(self._url, json={"jsonrpc": "2.0", **message}, headers=self.headers | headers)
+
+    def call(self, tool: Any, arguments: Any = None, **headers: str) -> httpx2.Response:
+        params: dict[str, Any] = {"name": tool, "arguments": {} if arguments is None else arguments}
+        return self.send({"id": 7, "method": "tools/call", "params": params}, **headers)
+
+    def end(self) -> httpx2.Response:
+        return httpx2.delete(self._url, headers=self.headers)
+
+
+def answer_in(response: httpx2.Response) -> dict[str, Any]:
+    """The JSON-RPC message in one JSON body or in an event stream."""
+    lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
+    return json.loads(lines[-1] if lines else response.text)
+
+
+def test_a_tool_that_only_reads_answers_with_one_json_body_and_others_with_a_stream(open_server: str) -> None:
+    session = Session(open_server)
+    read = session.call("hiera_knowledge_search", {"query": "cp.async sm_80+"})
+    assert read.headers["content-type"] == "application/json"
+    assert read.headers["mcp-session-id"] == session.headers["Mcp-Session-Id"]
+    answer = answer_in(read)
+    assert answer["id"] == 7
+    assert answer["result"]["structuredContent"]["entries"]
+    assert json.loads(answer["result"]["content"][0]["text"]) == answer["result"]["structuredContent"]
+    changed = session.call("hiera_job", {"job_id": "j_none"})
+    assert changed.headers["content-type"].startswith("text/event-stream")
+    assert answer_in(changed)["result"]["isError"]
+
+
+def test_what_is_wrong_with_a_call_is_said_whichever_way_it_goes(open_server: str) -> None:
+    session = Session(open_server)
+    unknown = answer_in(session.call("hiera_knowledge_search", {"words": "x"}))["result"]
+    assert unknown["isError"]
+    assert "words: no such argument" in unknown["content"][0]["text"]
+    assert answer_in(session.call("no_such_tool"))["result"]["isError"]
+    assert answer_in(session.call("hiera_guide", "text"))["error"]["code"] == -32602
+    assert answer_in(session.call(["hiera_guide"]))["error"]["code"] == -32602
+
+
+def test_a_session_is_no_way_around_the_checks(open_server: str) -> None:
+    session = Session(open_server)
+    search = "hiera_knowledge_search"
+    assert session.call(search, Host="evil.example").status_code == 421
+    assert session.call(search, Origin="http://evil.example").status_code == 403
+    assert session.call(search, Accept="text/html").status_code == 406
+    assert session.call(search, **{"Content-Type": "text/plain"}).status_code == 400
+    assert session.call(search, **{"Mcp-Session-Id": "unknown"}).status_code == 404
+    assert session.call(search).status_code == 200
+    assert session.end().status_code == 200
+    assert session.call(search).status_code == 404
 
 
 async def test_two_clients_share_one_server_and_its_database(open_server: str) -> None:
