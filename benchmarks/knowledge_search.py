@@ -2,46 +2,50 @@
 
     python -m benchmarks.knowledge_search [--entries N] [--clients N] [--requests N] [--pause S] [--out FILE]
 
-The entries are copies of the shipped ones with words of their own, read from a folder as a user's own are. Three things
-are timed, in milliseconds: the search itself (threads calling the index), hiera_knowledge_search over HTTP, and a tool
-that does nothing on the same server, which is what the protocol costs. Over HTTP each client either asks again at once,
-so that the server's one event loop is saturated and a request waits for those of all others, or after a pause.
+The entries are copies of the shipped ones with words of their own, read from a folder as a user's own are. Timed are, in
+milliseconds, the search itself (threads calling the index), hiera_knowledge_search over HTTP, and a tool that does
+nothing on the same server, which is what the protocol costs. Over HTTP each client either asks again at once, so that the
+server's one event loop is saturated and a request waits for those of all others, or after a pause. No query is asked
+twice. benchmarks/mcp_load.py says what the two kinds of clients are.
 """
 
 import argparse
 import contextlib
-import http.client
 import itertools
 import json
+import os
 import random
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import uvicorn
+import anyio
 
 from benchmarks.machine import describe
-from hiera_mcp.deps import Deps, open_deps
+from hiera_mcp.deps import open_deps
 from hiera_mcp.knowledge_base.entries import packaged_entries
 from hiera_mcp.knowledge_base.index import KnowledgeBase
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.knowledge import Entry
 from hiera_mcp.server import create_server
+from hiera_mcp.serving.http import MCP_PATH, application, bind, serve_app, transport_security
 from hiera_mcp.settings import Settings
 from hiera_mcp.tools.base import READS
 
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 WORDS = 4
 """Of a query."""
-Ask = Callable[[str], object]
+HOST = "127.0.0.1"
+SEARCH = "hiera_knowledge_search"
+ROWS = (("nothing", "plain"), (SEARCH, "plain"), (SEARCH, "sdk"))
+"""Tools and clients over HTTP."""
 
 
 class Nothing(Model):
@@ -66,30 +70,28 @@ def write_entries(folder: Path, count: int) -> None:
         (folder / f"{slug}.md").write_text(f"---\n{text}\n---\n{body}\n", encoding="utf-8")
 
 
-def queries(entries: Sequence[Entry], count: int) -> list[str]:
-    """Each a few words of one entry's title, steps and text, as they stand there."""
+def queries(entries: Sequence[Entry], count: int) -> Iterator[list[str]]:
+    """Lists of queries, each a few words of one entry's title, steps and text, as they stand there."""
     draw = random.Random(5)
     texts = [" ".join([entry.title, *entry.steps, entry.body]).split() for entry in entries]
-    return [" ".join(draw.choices(draw.choice(texts), k=WORDS)) for _ in range(count)]
+    while True:
+        yield [" ".join(draw.choices(draw.choice(texts), k=WORDS)) for _ in range(count)]
 
 
-def timed(ask: Ask, asked: Sequence[str], *, pause: float) -> list[float]:
-    """Milliseconds of each request of one client."""
-    draw, times = random.Random(asked[0]), list[float]()
+def searched(base: KnowledgeBase, asked: Sequence[str]) -> list[float]:
+    """Milliseconds of each search of one thread; the first tenth is a warm-up."""
+    times = list[float]()
     for query in asked:
-        time.sleep(draw.uniform(0, 2 * pause))
         begin = time.perf_counter()
-        ask(query)
+        base.search(query)
         times.append((time.perf_counter() - begin) * 1e3)
-    return times
+    return times[len(times) // 10 :]
 
 
-def many(clients: Sequence[Ask], asked: Sequence[str], pause: float = 0.0) -> dict[str, float]:
-    """All clients at once, each with its share of the queries; the first tenth of each is a warm-up."""
-    shares = [asked[n :: len(clients)] for n in range(len(clients))]
-    with ThreadPoolExecutor(len(clients)) as pool:
-        found = pool.map(partial(timed, pause=pause), clients, shares)
-    return summary([ms for times in found for ms in times[len(times) // 10 :]])
+def in_threads(base: KnowledgeBase, asked: Sequence[str], threads: int) -> dict[str, float]:
+    with ThreadPoolExecutor(threads) as pool:
+        found = pool.map(partial(searched, base), [asked[n::threads] for n in range(threads)])
+    return summary(list(itertools.chain.from_iterable(found)))
 
 
 def summary(times: Sequence[float]) -> dict[str, float]:
@@ -101,64 +103,64 @@ def summary(times: Sequence[float]) -> dict[str, float]:
     }
 
 
-def serve(folder: Path, data: Path, port: int) -> None:
+async def serve(folder: Path, data: Path, port: int) -> None:
     """The project's server with one more tool, until it is ended."""
-
-    @contextlib.asynccontextmanager
-    async def deps() -> AsyncGenerator[Deps]:
-        async with open_deps(Settings(data_dir=data, cache_dir=data / "cache", knowledge_dir=folder)) as opened:
-            yield opened
-
-    server = create_server(deps)
-    server.add_tool(nothing, "nothing", "Nothing", "Does nothing.", READS)
-    uvicorn.run(server.streamable_http_app(), port=port, log_level="warning")
+    with bind(HOST, port) as listener:
+        async with open_deps(Settings(data_dir=data, cache_dir=data / "cache", knowledge_dir=folder)) as deps:
+            server = create_server(partial(contextlib.nullcontext, deps))
+            server.add_tool(nothing, "nothing", "Nothing", "Does nothing.", READS)
+            await serve_app(application(server, None, transport_security(HOST, ())), listener, anyio.Event())
 
 
 @contextlib.contextmanager
-def server(folder: Path, data: Path, port: int) -> Generator[None]:
-    """The same in a process of its own, once it answers."""
+def server(folder: Path, data: Path) -> Generator[tuple[int, str]]:
+    """The same in a process of its own, once it answers; yields its process id and address."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port = free.getsockname()[1]
     command = [sys.executable, "-m", "benchmarks.knowledge_search", "--serve", str(folder), str(data), str(port)]
     process = subprocess.Popen(command)
     try:
-        _wait(port, process)
-        yield
+        url = f"http://{HOST}:{port}{MCP_PATH}"
+        _wait(url, process)
+        yield process.pid, url
     finally:
         process.terminate()
         process.wait()
 
 
-def _wait(port: int, process: subprocess.Popen[bytes], patience: float = 120) -> None:
+def _wait(url: str, process: subprocess.Popen[bytes], patience: float = 120) -> None:
     end = time.monotonic() + patience
     while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError):
-            client(port, "nothing")("ready?")
+        with contextlib.suppress(subprocess.CalledProcessError):
+            calls(url, "nothing", "plain", ["ready?"], 1, 0.0)
             return
-        time.sleep(0.2)
+        time.sleep(0.5)
     raise SystemExit("The server did not start.")
 
 
-def client(port: int, tool: str) -> Ask:
-    """A session of its own that calls one tool, over one connection. It speaks JSON-RPC directly: an SDK's client would
-    take as much of the processor as the server does."""
-    connection, session = http.client.HTTPConnection("127.0.0.1", port), dict[str, str]()
-    numbers = itertools.count(1)
+def calls(url: str, tool: str, client: str, asked: Sequence[str], clients: int, pause: float) -> list[float]:
+    command = [sys.executable, "-m", "benchmarks.mcp_load", url, tool, f"--clients={clients}", f"--pause={pause}"]
+    command += ["--sdk"] if client == "sdk" else []
+    ready = None if asked[1:] else subprocess.DEVNULL  # while the server starts, its refusals are of no interest
+    done = subprocess.run(command, input=json.dumps(asked), stdout=subprocess.PIPE, stderr=ready, text=True, check=True)
+    return json.loads(done.stdout)
 
-    def post(method: str, params: dict[str, Any], **identity: int) -> bytes:
-        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **identity})
-        connection.request("POST", "/mcp", body, HEADERS | session)
-        answer = connection.getresponse()
-        session.update({k: v for k, v in answer.getheaders() if k.lower() == "mcp-session-id"})
-        return answer.read()
 
-    def ask(query: str) -> None:
-        text = post("tools/call", {"name": tool, "arguments": {"query": query}}, id=next(numbers))
-        if b"next_step" not in text:
-            raise SystemExit(f"{tool} answered {text[:500]!r}")
+def processor_seconds(process: int) -> float:
+    """User and system time of a process so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    me = {"name": "benchmark", "version": "1"}
-    post("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me}, id=0)
-    post("notifications/initialized", {})
-    return ask
+
+def over_http(
+    process: int, url: str, tool: str, client: str, asked: Sequence[str], clients: int, pause: float
+) -> dict[str, float]:
+    """Times of a tool, and what one call takes of the server's processor."""
+    before = processor_seconds(process)
+    times = calls(url, tool, client, asked, clients, pause)
+    spent = (processor_seconds(process) - before) / len(asked) * 1e3
+    return {**summary(times), "server_processor": round(spent, 3)}
 
 
 def measure(folder: Path, data: Path, options: argparse.Namespace) -> dict[str, object]:
@@ -166,12 +168,11 @@ def measure(folder: Path, data: Path, options: argparse.Namespace) -> dict[str, 
     base = KnowledgeBase.load(folder)
     seconds = time.perf_counter() - begin
     asked = queries(base.entries, options.requests)
-    times: dict[str, object] = {"search alone, threads": many([base.search] * options.clients, asked)}
-    with server(folder, data, options.port):
-        for tool in ("nothing", "hiera_knowledge_search"):
-            clients = [client(options.port, tool) for _ in range(options.clients)]
-            times[f"{tool} over HTTP, at once again"] = many(clients, asked)
-            times[f"{tool} over HTTP, after a pause"] = many(clients, asked, options.pause)
+    times: dict[str, object] = {"search alone, threads": in_threads(base, next(asked), options.clients)}
+    with server(folder, data) as (process, url):
+        for (tool, client), pause in itertools.product(ROWS, (0.0, options.pause)):
+            name = f"{tool} over HTTP, {client} client, {'after a pause' if pause else 'at once again'}"
+            times[name] = over_http(process, url, tool, client, next(asked), options.clients, pause)
     return {"loading_seconds": round(seconds, 2), "milliseconds": times}
 
 
@@ -181,12 +182,11 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--requests", type=int, default=2_000, help="of all clients together, per row")
     parser.add_argument("--pause", type=float, default=0.4, help="mean seconds between two requests of a client")
-    parser.add_argument("--port", type=int, default=8765)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(Path(options.serve[0]), Path(options.serve[1]), int(options.serve[2]))
+        anyio.run(serve, Path(options.serve[0]), Path(options.serve[1]), int(options.serve[2]))
         return
     with tempfile.TemporaryDirectory(prefix="hiera-knowledge-") as scratch:
         folder, data = Path(scratch, "entries"), Path(scratch, "data")
