@@ -65,7 +65,8 @@ async def candidate_roofline(candidate_id: str, ctx: Ctx) -> str:
 async def candidate_stalls(candidate_id: str, ctx: Ctx) -> str:
     """What the warps of the longest launch waited for, as SVG."""
     profile = await deps_of(ctx).database(lambda s: s.profile(candidate_id))
-    launch = _kept(longest(profile.launches) if profile else None, candidate_id)
+    waiting = [launch for launch in profile.launches if launch.stalls] if profile else []
+    launch = _kept(longest(waiting), candidate_id)
     return stalls_svg(launch.stalls, f"Stalls of {launch.kernel}")
 
 

@@ -86,6 +86,29 @@ async def test_the_answer_comes_first_and_the_rest_is_at_addresses(bench: Any) -
     assert len(json.dumps(found)) < MOST_CHARACTERS
 
 
+async def test_on_cpu_the_lines_come_without_what_only_a_gpu_has(bench: Any) -> None:
+    facts = {"samples": 90, "share": 0.9, "stall": "", "stall_share": 0.0}
+    own = SourceLine.model_validate(
+        {"file": "cpu_source.cpp", "line": 7, "text": "s / x", "instruction": "div", **facts}
+    )
+    other = SourceLine.model_validate({"file": "libm.so.6", "line": 0, "text": "expf", "instruction": "", **facts})
+    launch = Launch(kernel="the call", share=1.0, seconds=None, metrics=(), lines=(own, other))
+    profile = Profile(bottleneck="latency", summary="Slow.", metrics=(), launches=(launch,))
+    bench.executor.profiles.append(Profiled(profile=profile, listing="001280  90  cpu_source.cpp:7  div"))
+    async with bench.session() as call:
+        candidate = (await call.evaluate(await call.planned_run(), "pass 1e-4"))["results"][0]["candidate_id"]
+        found = (await call("hiera_candidate_profile", candidate_id=candidate))["profile"]
+        listing = await call("hiera_artifact_read", uri=found["uris"]["listing"], grep="cpu_source.cpp:7")
+        base = f"hiera://candidates/{candidate}/profile"
+        refused = [await call.error("hiera_artifact_read", uri=f"{base}/{part}") for part in ("report", "stalls.svg")]
+    assert found["lines"] == [
+        "cpu_source.cpp:7 90% of the samples: div | s / x",
+        "libm.so.6 90% of the samples: expf",
+    ]
+    assert (found["launches"], set(found["uris"])) == ([], {"profile", "listing"})
+    assert listing["total_lines"] == 1 and all("no profile that holds this" in text for text in refused)
+
+
 async def test_a_child_is_compared_with_its_parent_and_the_prediction_is_checked(bench: Any) -> None:
     bench.executor.profiles += [profiled(1e-4, 1e9), profiled(6e-5, 1.01e9)]
     async with bench.session() as call:
