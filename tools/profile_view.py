@@ -19,6 +19,8 @@ from hiera_mcp.planning.predictions import told
 
 MOST_LAUNCHES, MOST_LINES, MOST_HINTS, MOST_CHANGES, MOST_KERNELS = 3, 5, 3, 8, 4
 MOST_STALLS, MOST_SIGNS = 3, 2
+LEAST_SHARE = 0.01
+"""Of the samples, for a line to be shown."""
 HINT_CHARACTERS, NAME_CHARACTERS, LINE_CHARACTERS = 170, 60, 72
 
 SHOWN = (
@@ -89,7 +91,9 @@ def profile_view(profile: Profile, candidate_id: str) -> ProfileView:
         floor_ratio=rounded(profile.floor_ratio),
         directions=tuple(_directions(profile)),
         launches=tuple(_launch(launch) for launch in longest[:MOST_LAUNCHES] if launch.metrics),
-        lines=tuple(_line(line) for line in longest[0].lines[:MOST_LINES]) if longest else (),
+        lines=tuple(_line(line) for line in longest[0].lines[:MOST_LINES] if line.share >= LEAST_SHARE)
+        if longest
+        else (),
         hints=tuple(_hint(hint) for hint in _best_hints(longest)),
         changes=tuple(_changes(profile.diff)) if profile.diff else (),
         metrics={m.name: rounded(m.value) for m in own if m.value is not None},
