@@ -1,8 +1,9 @@
 """Fake tensors without the import of torch._dynamo, which takes as long as that of torch itself.
 
 FakeTensorMode reads a few settings of `torch._dynamo.config`, and wrapped functions ask for `torch._dynamo.disable`, which has
-nothing to do where nothing is compiled. A stand-in has these two. Whoever asks it for anything else, or imports a submodule,
-gets the real package in its place.
+nothing to do where nothing is compiled. Where a real tensor becomes a fake one (torch.tensor in a constructor, batch norm's
+counter), its origin is named by a class of `torch._dynamo.source`, which nobody asks anything where shapes are plain numbers.
+A stand-in has these. Whoever asks it for anything else, or imports another submodule, gets the real package in its place.
 """
 
 import importlib
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-NAME = "torch._dynamo"
+NAME, SOURCES = "torch._dynamo", "torch._dynamo.source"
 
 
 class _StandIn(ModuleType):
@@ -27,6 +28,16 @@ class _StandIn(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(_real(), name)
+
+
+class _Sources(ModuleType):
+    """`torch._dynamo.source` with the classes for a tensor of unknown origin; any other attribute brings the real one."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        _real()
+        return getattr(importlib.import_module(SOURCES), name)
 
 
 class _Finder:
@@ -71,10 +82,19 @@ def _stand_in(parent: Any, package: Path) -> None:
     sys.modules[NAME] = parent._dynamo = stand_in
     sys.meta_path.insert(0, _Finder())
     stand_in.config = importlib.import_module(f"{NAME}.config")
+    sources: Any = _Sources(SOURCES)
+    source: Any = importlib.import_module("torch._guards").Source
+    sources.ConstantSource = sources.RandomValueSource = type("UnknownSource", (source,), {"__init__": _unnamed})
+    sys.modules[SOURCES] = stand_in.source = sources
+
+
+def _unnamed(_source: object, _name: str = "") -> None:
+    """Keeps no name."""
 
 
 def _real() -> ModuleType:
     sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, _Finder)]
-    if isinstance(sys.modules.get(NAME), _StandIn):
-        del sys.modules[NAME]
+    for name in (NAME, SOURCES):
+        if isinstance(sys.modules.get(name), _StandIn | _Sources):
+            del sys.modules[name]
     return importlib.import_module(NAME)

@@ -77,8 +77,9 @@ def main(argv: list[str]) -> int:
 def _import_torch() -> bytes | None:
     """Import all that each trace needs, before any code of a reference. The answer to everything when torch is missing."""
     try:
-        importlib.import_module("torch")
-        lazy_dynamo.fake_mode()
+        torch: Any = importlib.import_module("torch")
+        with lazy_dynamo.fake_mode():
+            torch.ones(1).relu()  # the first operator imports sympy, which takes longer than most traces
     except (ImportError, OSError) as e:
         error: dict[str, Any] = {
             "kind": "toolchain",

@@ -13,7 +13,7 @@ import sys
 import torch
 from hiera_mcp.sandbox.child.lazy_dynamo import fake_mode
 with fake_mode(), torch.no_grad():
-    y = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.LayerNorm(4))(torch.rand(2, 4))
+    y = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.LayerNorm(4))(torch.rand(2, 4))
 assert tuple(y.shape) == (2, 4)
 """
 
