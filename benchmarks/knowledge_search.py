@@ -107,6 +107,7 @@ async def serve(folder: Path, data: Path, port: int) -> None:
     """The project's server with one more tool, until it is ended."""
     with bind(HOST, port) as listener:
         async with open_deps(Settings(data_dir=data, cache_dir=data / "cache", knowledge_dir=folder)) as deps:
+            deps.knowledge.prepare()  # as serve_http does
             server = create_server(partial(contextlib.nullcontext, deps))
             server.add_tool(nothing, "nothing", "Nothing", "Does nothing.", READS)
             await serve_app(application(server, None, transport_security(HOST, ())), listener, anyio.Event())

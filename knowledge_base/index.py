@@ -48,6 +48,10 @@ class KnowledgeBase:
     def entries(self) -> tuple[Entry, ...]:
         return self._entries
 
+    def prepare(self) -> None:
+        """What makes the first searches as fast as later ones; takes about a second for 10,000 entries."""
+        self._text.prepare()
+
     def entry(self, slug: str) -> Entry:
         """Raises NotFoundError with the nearest slugs."""
         found = self._by_slug.get(slug)
@@ -106,7 +110,7 @@ class KnowledgeBase:
         entry = self._entries[number]
         return Match(entry=entry, score=score, why=fit.why(entry, features))
 
-    def _relevance(self, query: str, groups: Sequence[int] | None) -> dict[int, float]:
+    def _relevance(self, query: str, groups: tuple[int, ...] | None) -> dict[int, float]:
         found = self._text.search(query, groups, RERANKED)
         best = max((relevance for _, relevance in found), default=0.0) or 1.0
         return {number: relevance / best for number, relevance in found}

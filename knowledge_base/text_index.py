@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import accumulate, islice
@@ -25,6 +26,8 @@ MAX_WORDS = 32
 """Words of a query that are looked for; further ones are passed over."""
 KNOWN_WORDS = 4096
 """Words whose frequency and ranking are remembered; a ranking is at most 12 kB."""
+COMMON = 200
+"""A word in so many entries takes long to rank, a microsecond for each."""
 _SIGNS = re.compile("[^a-z0-9]+")
 _RANKED = f"""
 SELECT entry, relevance FROM (
@@ -79,6 +82,17 @@ class TextIndex:
         if groups is not None and not cut:
             hits = self._within(groups, hits)
         return list(islice(hits, limit))
+
+    def prepare(self) -> None:
+        """Rank the common words before anybody waits for it."""
+        counts = Counter[str]()
+        with self._lock:
+            for texts in self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM words"):
+                counts.update(set(_SIGNS.sub(" ", " ".join(texts).lower()).split()))
+        for word, count in counts.most_common(KNOWN_WORDS // 2):  # the other half is for those that are asked for
+            if count >= COMMON:
+                self._frequency(f'"{word}"')
+                self._ranking(f'"{word}"', None)
 
     def _within(self, groups: Sequence[int], hits: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
         wanted = frozenset(groups)

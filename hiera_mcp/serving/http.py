@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from functools import partial
 
 import anyio
+import anyio.to_thread
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -63,6 +64,7 @@ async def serve_http(
             stopping = anyio.Event()
             group.start_soon(watch_signals, partial(_stop, stopping))
             async with open_deps(settings) as deps:
+                await anyio.to_thread.run_sync(deps.knowledge.prepare)
                 server = create_server(partial(contextlib.nullcontext, deps))
                 await serve_app(application(server, token, security), listener, stopping)
             group.cancel_scope.cancel()

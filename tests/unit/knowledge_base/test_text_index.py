@@ -43,3 +43,11 @@ def test_case_and_signs_mean_nothing_and_asking_again_changes_nothing(words: lis
 def test_letters_beyond_ascii_are_left_to_fts5() -> None:
     assert INDEX.search("tîle", None, 5) == INDEX.search("tile", None, 5)
     assert INDEX.search("名前", None, 5) == []
+
+
+def test_ranking_common_words_beforehand_changes_no_answer() -> None:
+    many = [(entry, 0) for _ in range(4) for entry in ENTRIES]  # so that there are common words
+    fresh, prepared = TextIndex(many), TextIndex(many)
+    prepared.prepare()
+    for query in ("the tile", "shared memory", "cp.async of a warp"):
+        assert prepared.search(query, None, 20) == fresh.search(query, None, 20)
