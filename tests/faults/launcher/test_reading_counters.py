@@ -153,5 +153,5 @@ def test_the_runner_is_ncus_child_inside_the_box_and_may_be_traced(tmp_path: Pat
     assert box.argv[0].endswith("/ncu") and box.argv[-len(runner.argv) :] == runner.argv
     assert ("--log-file", "/box/ncu.log") in zip(box.argv, box.argv[1:], strict=False)
     assert ("--profile-from-start", "off") in zip(box.argv, box.argv[1:], strict=False)
-    assert (box.profiler, box.writable, box.gpu, box.fds) == (True, True, 1, (7,))
+    assert (box.profiler, box.writable, box.gpu, box.fds) == (True, True, runner.gpu, (7,))
     assert "/opt/nvidia/nsight-compute/2025.3.1" in [bind.inside for bind in box.binds]

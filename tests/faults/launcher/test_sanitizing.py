@@ -113,5 +113,5 @@ async def test_the_runner_is_its_child_inside_the_box_on_buffers_of_its_own(tmp_
     box = boxes.sanitizer(runner, tmp_path / "compute-sanitizer", "racecheck")
     assert box.argv[:3] == (str(tmp_path / "compute-sanitizer"), "--tool", "racecheck")
     assert box.argv[-len(runner.argv) - 1 :] == (*runner.argv, "--private")
-    assert (box.profiler, box.writable, box.gpu, box.fds) == (True, True, 1, (7,))
+    assert (box.profiler, box.writable, box.gpu, box.fds) == (True, True, runner.gpu, (7,))
     assert str(tmp_path) in [bind.inside for bind in box.binds]
