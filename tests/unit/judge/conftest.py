@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from warm_runners import WarmRunners
 
 import hiera_mcp
 from hiera_mcp.contracts.bindings import render_files
@@ -129,6 +130,7 @@ class Driver:
         self._device = device
         self._count = 0
         self.events: list[dict[str, Any]] = []
+        self._warm: WarmRunners | None = None
         self._judge, self._sock = _spawn("judge", root, device)
         self.ready, _ = receive(self._sock)
 
@@ -151,7 +153,7 @@ class Driver:
             compile_candidate(contract, cpp, box)
         if python is not None:
             (box / "model_new.py").write_text(python)
-        runner, peer = _spawn("runner", box, self._device, "--box", str(box))
+        end, peer = self._runner(box, python is not None)
         order = {
             "op": op,
             "job": f"j{self._count}",
@@ -164,18 +166,17 @@ class Driver:
         try:
             return self._wait()
         finally:
-            runner.kill()
-            runner.wait()
+            end()
 
     def compare(self, contract: Contract, this: str, other: str, **options: Any) -> dict[str, Any]:
         """Two C++ candidates in one session; the last event as it came."""
-        started: list[tuple[subprocess.Popen[bytes], socket.socket]] = []
+        started: list[tuple[Callable[[], None], socket.socket]] = []
         for code in (this, other):
             self._count += 1
             box = self._root / f"box{self._count}"
             box.mkdir()
             compile_candidate(contract, code, box)
-            started.append(_spawn("runner", box, self._device, "--box", str(box)))
+            started.append(self._runner(box, python=False))
         order = {
             "op": "compare",
             "job": f"j{self._count}",
@@ -189,9 +190,22 @@ class Driver:
         try:
             return self._wait()
         finally:
-            for runner, _ in started:
-                runner.kill()
-                runner.wait()
+            for end, _ in started:
+                end()
+
+    def _runner(self, box: Path, python: bool) -> tuple[Callable[[], None], socket.socket]:
+        """A fresh runner: what ends it, and the judge's end of its channel. For a ModelNew on the processor with torch imported."""
+        if python and self._device == "cpu":
+            warm = self._warm = self._warm or WarmRunners()
+            pid, peer = warm.start(box)
+            return lambda: warm.end(pid), peer
+        process, peer = _spawn("runner", box, self._device, "--box", str(box))
+
+        def end() -> None:
+            process.kill()
+            process.wait()
+
+        return end, peer
 
     def _wait(self) -> dict[str, Any]:
         self.events.clear()
@@ -202,6 +216,8 @@ class Driver:
                 return event
 
     def close(self) -> None:
+        if self._warm is not None:
+            self._warm.close()
         self._sock.close()
         assert self._judge.wait(timeout=20) == 0
 
