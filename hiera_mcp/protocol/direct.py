@@ -7,14 +7,13 @@ All else goes the SDK's way, and so does what is wrong with a call: the SDK word
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import pydantic_core
 from mcp import MCPError
-from mcp.server._streamable_http_modern import (
-    _SingleExchangeDispatchContext as Exchange,  # pyright: ignore[reportPrivateUsage]
-)
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_one
@@ -25,16 +24,40 @@ from mcp.server.streamable_http import (
 )
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp.types import DEFAULT_NEGOTIATED_VERSION, JSONRPCRequest
+from mcp.types import DEFAULT_NEGOTIATED_VERSION, JSONRPCRequest, RequestId
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 MAX_BODY = 1 << 16
 """Longer requests ask for more than a read."""
+
+
+@dataclass
+class Exchange:
+    """The SDK's `DispatchContext` of one request that is answered once: there is no way back to the client before that."""
+
+    transport: TransportContext
+    request_id: RequestId
+    message_metadata: ServerMessageMetadata
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+    can_send_request: bool = field(default=False, init=False)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Dropped."""
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Dropped."""
 
 
 class DirectSessions(StreamableHTTPSessionManager):
