@@ -3,17 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Tests that measure times or count processes; they run alone, all others side by side.
-ALONE := tests/exploits tests/faults tests/flow tests/honest tests/unit/judge
-
 .PHONY: demo test check snapshots pages clean
 
 demo: $(STAMP)
 	$(BIN)/hiera-mcp demo
 
+# What rests on clocks runs alone, all else side by side.
 test: check
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal $(ALONE:%=--ignore=%)
-	$(BIN)/python -m pytest -q $(ALONE)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not alone"
+	$(BIN)/python -m pytest -q -m alone
 
 check: $(STAMP)
 	$(BIN)/ruff check .

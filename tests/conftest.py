@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from anyio.from_thread import start_blocking_portal
+from host_rates import with_host_rates
 from workshops import Workshop
 
 
@@ -14,6 +15,6 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
         if shutil.which(tool) is None:
             pytest.skip(f"needs {tool}")
     with start_blocking_portal("asyncio") as portal:
-        made = Workshop(portal, tmp_path_factory.mktemp("compiled"))
+        made = Workshop(portal, with_host_rates(tmp_path_factory.mktemp("compiled")))
         yield made
         made.close()

@@ -29,7 +29,7 @@ async def host_rates(host: Host, notify: Notify) -> HostRates:
     Raises:
         SandboxError: the measurement failed.
     """
-    path = host.cache / f"{_name()}.json"
+    path = host.cache / file_name()
     kept = read_rates(path)
     if kept is not None:
         return kept
@@ -70,7 +70,7 @@ def _keep(path: Path, rates: HostRates) -> None:
         new.replace(path)
 
 
-def _name() -> str:
-    """Another processor, another number of them, or another torch: another measurement."""
+def file_name() -> str:
+    """Where they are kept in a cache folder. Another processor, another number of them, or another torch: another measurement."""
     facts = f"{cpu_name()} {processors()} {version('torch')}"
-    return "host-rates-" + hashlib.sha256(facts.encode()).hexdigest()[:16]
+    return f"host-rates-{hashlib.sha256(facts.encode()).hexdigest()[:16]}.json"

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from host_rates import with_host_rates
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
@@ -38,7 +39,8 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 def serving(folder: Path, *arguments: str, **env: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """A server on a free port; yields the process and http://host:port."""
     argv = [sys.executable, "-m", "hiera_mcp", "serve", "--http", "--port", "0", *arguments]
-    environment = dict(os.environ, HIERA_DATA_DIR=str(folder / "data"), XDG_CACHE_HOME=str(folder / "cache"), **env)
+    folders = {"HIERA_DATA_DIR": str(folder / "data"), "HIERA_CACHE_DIR": str(with_host_rates(folder / "cache"))}
+    environment = {**os.environ, **folders, **env}
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         yield process, address(process)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from host_rates import with_host_rates
 
 ENDLESS = "while True:\n    pass\n"
 """A reference whose tracing lasts until its limit, so that the server has work of its own below it."""
@@ -80,7 +81,8 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    return dict(os.environ, HIERA_DATA_DIR=str(tmp_path / "data"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    folders = {"HIERA_DATA_DIR": str(tmp_path / "data"), "HIERA_CACHE_DIR": str(with_host_rates(tmp_path / "cache"))}
+    return {**os.environ, **folders}
 
 
 @contextmanager

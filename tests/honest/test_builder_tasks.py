@@ -6,6 +6,7 @@ import pytest
 
 from hiera_mcp.model.contract import Precision
 
+pytestmark = pytest.mark.alone
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 
 

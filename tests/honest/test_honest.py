@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 from candidate_files import CandidateFile, candidate_files
+from workshops import chosen
 
+pytestmark = pytest.mark.alone
 CANDIDATES = Path(__file__).parent / "candidates"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(workshop: Any, request: pytest.FixtureRequest) -> None:
+    """What will be tested, compiled on all processors at once: evaluations find it in the cache."""
+    candidates = [c for c in chosen(request, "candidate") if not c.python]
+    workshop.check([(workshop.task(c.facts["task"], c.precision), c.code, c.space) for c in candidates])
 
 
 @pytest.mark.parametrize("candidate", candidate_files([CANDIDATES], ".cpp", ".py"), ids=lambda c: c.path.stem)

@@ -50,6 +50,7 @@ def layer(precision: Precision, accumulator: str) -> str:
     return LAYER.replace("@element", TYPES[precision]).replace("@sum", accumulator)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("precision", "enough"), [("float16", "float"), ("bfloat16", "float"), ("float32", "float"), ("float64", "double")]
 )

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.alone
+
 TASK = """
 import torch
 class Model(torch.nn.Module):

@@ -1,9 +1,12 @@
 """Tasks, contracts and verdicts on the real executor in its sandbox, for the tests of exploits and of honest candidates."""
 
 import functools
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 from anyio import create_task_group
 from anyio.from_thread import BlockingPortal
 
@@ -131,6 +134,15 @@ class Workshop:
             for n, order in enumerate(orders):
                 group.start_soon(check, n, order)
         return [reports[n] for n in range(len(orders))]
+
+
+def chosen(request: pytest.FixtureRequest, parameter: str) -> list[Any]:
+    """The values of a parameter with which the asking module's tests will run, to compile them beforehand. None where other
+    tests run beside: they take the other processors, and each process knows all tests, not its own."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return []
+    specs = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
+    return [spec.params[parameter] for spec in specs if spec and parameter in spec.params]
 
 
 async def _quiet(message: str, fraction: float | None) -> None:

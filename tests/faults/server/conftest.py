@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from host_rates import with_host_rates
 from mcp import Client
 
 from hiera_mcp.deps import open_deps
@@ -126,7 +127,7 @@ def site() -> Iterator[Site]:
             pytest.skip(f"needs {tool}")
     folder = Path(tempfile.mkdtemp(prefix="hiera-site-"))  # not pytest's: a box's user must be able to enter it
     folder.chmod(0o755)
-    settings = Settings(data_dir=folder / "data", cache_dir=folder / "cache")
+    settings = Settings(data_dir=folder / "data", cache_dir=with_host_rates(folder / "cache"))
     with start_blocking_portal("asyncio") as portal:
 
         async def make() -> Hurried:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from host_rates import with_host_rates
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -62,7 +63,8 @@ class Home:
         subprocess.run([PYTHON, "-m", "venv", "--without-pip", folder / "venv"], check=True)
         self._packages = next(path for path in sys.path if path.endswith("site-packages"))
         (folder / "data").mkdir()
-        os.chown(folder / "data", NOBODY, NOBODY)
+        for mine in (folder / "data", with_host_rates(folder / "data" / "cache")):
+            os.chown(mine, NOBODY, NOBODY)
         (folder / "tools").mkdir()
         for name in TOOLS:
             if found := shutil.which(name):

@@ -9,6 +9,8 @@ import pytest
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.work import PairReport
 
+pytestmark = pytest.mark.alone
+
 TASK = """
 import torch
 import torch.nn as nn

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from hiera_mcp.model.contract import Contract
+
+pytestmark = pytest.mark.alone
 
 GATHER = """
 import torch

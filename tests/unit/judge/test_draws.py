@@ -81,6 +81,7 @@ def recurrent(contract_for: Callable[..., Contract]) -> Contract:
     return with_draw(contract_for(RECURRENT), (4, 8))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", ["hiera", "kernelbench"])
 def test_a_candidate_that_starts_from_the_drawn_state_passes(driver: Any, recurrent: Contract, protocol: str) -> None:
     report = driver.judge(recurrent, STEP.replace("@", "std::memcpy(h, in->draw0, sizeof h);"), protocol=protocol)
@@ -92,6 +93,7 @@ def test_a_candidate_that_ignores_the_drawn_state_is_wrong(driver: Any, recurren
     assert driver.judge(recurrent, STEP.replace("@", "")).outcome == "wrong_output"
 
 
+@pytest.mark.alone
 def test_a_model_new_gets_the_draws_behind_the_arguments_of_forward(driver: Any, recurrent: Contract) -> None:
     """And the reference's own text, which draws for itself, is wrong."""
     draw = "h = torch.randn(x.size(0), 8, dtype=x.dtype, device=x.device)"
@@ -103,6 +105,7 @@ def test_a_model_new_gets_the_draws_behind_the_arguments_of_forward(driver: Any,
     assert driver.judge(recurrent, python=own).outcome == "wrong_output"
 
 
+@pytest.mark.alone
 def test_functional_dropout_hands_over_its_mask(driver: Any, contract_for: Callable[..., Contract]) -> None:
     contract = with_draw(contract_for(DROPOUT), (16, 64))
     report = driver.judge(contract, MASKED)
@@ -138,6 +141,7 @@ extern "C" int hiera_run(const hiera_inputs* in, const hiera_params*, const hier
 """
 
 
+@pytest.mark.alone
 def test_every_case_of_a_function_is_verified(driver: Any, contract_for: Callable[..., Contract]) -> None:
     cases = [f"{n} = x: float32[{r}, 6], w: float32[6, 3]" for n, r in (("small", 4), ("large", 40))]
     contract = contract_for(adapt(FUNCTION, "scaled", cases), extra_shapes=((40, 6),))

@@ -8,6 +8,8 @@ import pytest
 
 from hiera_mcp.model.contract import Contract
 
+pytestmark = pytest.mark.alone
+
 AFFINE = """
 import torch
 import torch.nn as nn

@@ -39,6 +39,7 @@ def masked(contract_for: Callable[..., Contract]) -> Contract:
     return contract_for(MASKED)
 
 
+@pytest.mark.alone
 def test_infinities_where_they_belong_are_right(driver: Any, masked: Contract) -> None:
     report = driver.judge(masked, SOURCE % "-INFINITY")
     assert report.outcome == "passed", report.reason

@@ -7,6 +7,8 @@ import pytest
 
 from hiera_mcp.model.contract import Contract
 
+pytestmark = pytest.mark.alone
+
 TASK = """
 import torch
 import torch.nn as nn

@@ -9,6 +9,8 @@ from hiera_mcp.contracts.header import ALIGNMENT
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.sandbox.child.layout import PAGE
 
+pytestmark = pytest.mark.alone
+
 HEAD = """
 import torch
 import torch.nn as nn
