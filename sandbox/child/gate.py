@@ -11,8 +11,9 @@ import time
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 
 HOLD, RELEASE, LOOK = b"h", b"r", b"l"
-REPLY = struct.Struct("<?Q")
-"""Whether the box stands still, or runs, as asked; nanoseconds of processor time that its processes have had, or waited for, so far."""
+REPLY = struct.Struct("<?QQ")
+"""Whether the box stands still, or runs, as asked; nanoseconds: of processor time that its processes have had, or waited for, so far,
+or where they were let go, when (of the monotonic clock, which all processes of a host share); and the number of the newest process."""
 
 SETTLE_S, IDLE_S, WINDOWS = 0.01, 0.02, 10
 """A look lasts `IDLE_S`, after a while in which whoever has just been woken comes to rest. One look at rest is enough; there are
@@ -37,7 +38,7 @@ class Gate:
         Raises:
             CandidateFailure: they do not stay stopped.
         """
-        still, used = self._ask(HOLD)
+        still, used, _ = self._ask(HOLD)
         if not still:
             raise CandidateFailure(
                 "work was left running: processes of the candidate wake each other when they are stopped"
@@ -46,7 +47,18 @@ class Gate:
 
     def release(self) -> None:
         """Let them run."""
-        self._ask(RELEASE)
+        self.let_go()
+        self.let_go_at()
+
+    def let_go(self) -> None:
+        """Let them run, and do not wait for it; `let_go_at` must follow."""
+        if self._sock is not None:
+            self._sock.sendall(RELEASE)
+
+    def let_go_at(self) -> float | None:
+        """When they began to run, by time.perf_counter(); None where nobody knows."""
+        told = self._answer()
+        return told[1] if told else None
 
     def left_running(self) -> str:
         """What the box does while nothing is asked of it, in words; empty when it rests. It is held afterwards."""
@@ -67,22 +79,30 @@ class Gate:
         )
 
     def _look(self) -> tuple[float, float]:
-        """Processor time used in a while, and how long that was. Nobody is stopped in it, and so nobody woken."""
-        before, start = self._ask(LOOK)[1], time.perf_counter()
+        """Processor time used in a while, and how long that was. Nobody is stopped in it, and so nobody woken.
+
+        What ended meanwhile is known too coarsely: who starts processes has used all of the time.
+        """
+        (_, before, newest), start = self._ask(LOOK), time.perf_counter()
         time.sleep(IDLE_S)
-        return self._ask(LOOK)[1] - before, time.perf_counter() - start
+        _, after, newest_after = self._ask(LOOK)
+        seconds = time.perf_counter() - start
+        return (after - before if newest_after == newest else max(seconds, after - before)), seconds
 
     def close(self) -> None:
         if self._sock is not None:
             self._sock.close()
             self._sock = None
 
-    def _ask(self, what: bytes) -> tuple[bool, float]:
-        if self._sock is None:
-            return True, 0.0
-        self._sock.sendall(what)
-        reply = self._sock.recv(REPLY.size, socket.MSG_WAITALL)
+    def _ask(self, what: bytes) -> tuple[bool, float, int]:
+        if self._sock is not None:
+            self._sock.sendall(what)
+        return self._answer() or (True, 0.0, 0)
+
+    def _answer(self) -> tuple[bool, float, int] | None:
+        """None where there is no launcher, or it has ended the box, which it says itself."""
+        reply = self._sock.recv(REPLY.size, socket.MSG_WAITALL) if self._sock is not None else b""
         if len(reply) < REPLY.size:
-            return True, 0.0  # the launcher has ended the box, and says so itself
-        done, used = REPLY.unpack(reply)
-        return done, used / 1e9
+            return None
+        done, nanoseconds, newest = REPLY.unpack(reply)
+        return done, nanoseconds / 1e9, newest

@@ -28,7 +28,12 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
     Raises:
         Closed: the other side is gone.
     """
-    send_body(sock, json.dumps(message).encode(), fds)
+    send_body(sock, encode(message), fds)
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """A message's body."""
+    return json.dumps(message).encode()
 
 
 def send_body(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> None:

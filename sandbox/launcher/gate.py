@@ -37,43 +37,60 @@ def _answer(loop: asyncio.AbstractEventLoop, sock: socket.socket, pid: int) -> N
     try:
         what = sock.recv(1)
         if what:
-            done = {HOLD: hold, RELEASE: _continue}.get(what, _leave)(pid)
-            sock.send(REPLY.pack(done, processor_ns(descendants(pid))))
+            sock.send(REPLY.pack(*_done(what, pid)))
             return
     except OSError:
         pass  # the judge is gone: there is nobody to answer
     loop.remove_reader(sock)
 
 
+def _done(what: bytes, pid: int) -> tuple[bool, int, int]:
+    """Do what is asked; what the answer says. What lets the box go says no more than when, and at once: it is being timed."""
+    if what == RELEASE:
+        return True, _continue(pid), 0
+    still, below = what != HOLD or hold(pid), descendants(pid)
+    return still, processor_ns([pid, *below]), max(below, default=0)
+
+
 def hold(pid: int) -> bool:
-    """Stop everything below `pid`; whether all of it stands still."""
+    """Stop everything below `pid`; whether all of it stands still.
+
+    Two looks must find the same: one that ends while it is looked for, may have started another that is not in the list.
+    """
     until = time.monotonic() + _HOLD_S
-    while running := [below for below in descendants(pid) if not _stands_still(below)]:
-        if time.monotonic() > until:
-            return False
+    before: set[int] | None = None
+    while time.monotonic() < until:
+        found = set(descendants(pid))
+        running = [below for below in found if not _stands_still(below)]
+        if not running and found == before:
+            return True
+        before = found
         for below in running:
             signal_process(below, signal.SIGSTOP)
         if any(not _stands_still(below) for below in running):
             time.sleep(_PAUSE_S)
-    return True
+    return False
 
 
-def _leave(_pid: int) -> bool:
-    return True
-
-
-def _continue(pid: int) -> bool:
-    for below in descendants(pid):
+def _continue(pid: int) -> int:
+    """Let everything below `pid` go; the moment before the first of it ran, in nanoseconds of the monotonic clock."""
+    found = descendants(pid)
+    moment = time.monotonic_ns()
+    for below in found:
         signal_process(below, signal.SIGCONT)
-    return True
+    return moment
 
 
 def processor_ns(pids: Iterable[int]) -> int:
     """Nanoseconds of processor time of these processes, had or waited for: exact for threads that live; in ticks, without the
-    waiting, for those that ended."""
-    numbers = tuple(pids)
-    living = sum(_ran_and_waited(f"/proc/{pid}/task/{tid}/schedstat") for pid in numbers for tid in _threads(pid))
-    return max(living, _TICK_NS * sum(_ticks(pid) for pid in numbers))
+    waiting, for those that ended, and for processes that they have seen the end of."""
+    return sum(_processor_ns(pid) for pid in pids)
+
+
+def _processor_ns(pid: int) -> int:
+    living = sum(_ran_and_waited(f"/proc/{pid}/task/{tid}/schedstat") for tid in _threads(pid))
+    own, children = _ticks(pid)
+    return max(living, _TICK_NS * own) + _TICK_NS * children
 
 
 def _stands_still(pid: int) -> bool:
@@ -86,10 +103,10 @@ def _state(path: str) -> str:
     return fields[0] if fields else "X"
 
 
-def _ticks(pid: int) -> int:
-    """Of the process, its ended threads and the children that it has waited for (proc(5), stat, fields 14 to 17)."""
+def _ticks(pid: int) -> tuple[int, int]:
+    """Of the process with its ended threads, and of the children that it has waited for (proc(5), stat, fields 14 to 17)."""
     fields = _fields_after_name(f"/proc/{pid}/stat")
-    return sum(map(int, fields[11:15])) if fields else 0
+    return (sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))) if fields else (0, 0)
 
 
 def _fields_after_name(path: str) -> list[str]:
