@@ -2,11 +2,12 @@
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from hiera_mcp.sandbox.child import outside_clock
-from hiera_mcp.sandbox.child.measure import CASE, Samples
+from hiera_mcp.sandbox.child.measure import CASE, Course, Samples
+from hiera_mcp.sandbox.child.rehearsal import Rehearsal
 from hiera_mcp.sandbox.child.timing import median
 from hiera_mcp.sandbox.child.workbench import Workbench
 
@@ -16,6 +17,9 @@ PAUSE_S = 0.3
 SHORT_BATCH_S, LONG_BATCH_S = 0.01, 0.05
 """Aimed lengths: so much shorter batch, and so much more in the longer one, that the protocol's noise is small beside it."""
 MOST_CALLS = 4000
+FRESH_S, LONG_CALL_S = 1e-3, 0.02
+"""Aimed length of all calls of one request that each have inputs of their own: few long ones, which a busy host disturbs less.
+Calls from the second length on are not made so."""
 WARM_CALLS, FEW_CALLS = 11, 4
 RELATIVE, ABSOLUTE_S = 0.10, 1e-6
 """Allowed disagreement of claim and slope (measured on an H200: about 1 %; on a busy 2-core host: a few per cent)."""
@@ -34,8 +38,6 @@ class Slope:
     outside: float
     noise: float
     """Difference of two requests that call nothing, spread over the additional calls."""
-    least: float = 0.0
-    """The least `outside` of all pairs that were made: what a neighbour has disturbed least."""
 
     @property
     def agrees(self) -> bool:
@@ -65,7 +67,7 @@ def measure_slope(bench: Workbench, call_s: float) -> Slope:
     if not any(p.agrees for p in pairs):
         time.sleep(PAUSE_S)
         pairs += _pairs(bench, short, more, noise)
-    return replace(min(pairs, key=lambda p: p.distance), least=min(p.outside for p in pairs))
+    return min(pairs, key=lambda p: p.distance)
 
 
 def _pairs(bench: Workbench, short: int, more: int, noise: float) -> list[Slope]:
@@ -73,6 +75,31 @@ def _pairs(bench: Workbench, short: int, more: int, noise: float) -> list[Slope]
     while len(pairs) < LEAST_PAIRS or (len(pairs) < MOST_PAIRS and not any(p.agrees for p in pairs)):
         pairs.append(_pair(bench, short, more, noise))
     return pairs
+
+
+def fresh_time(course: Course, rehearsal: Rehearsal | None, samples: Samples) -> float:
+    """Seconds that a call takes at least when each has inputs of its own, by the judge's clock alone.
+
+    One request for several sets. Nothing that the candidate has a hand in is taken off: only what such a request cost before.
+    Results that are kept from call to call, or left out, are wrong. A neighbour on the machine delays answers: the least of
+    several requests counts, and the first one that bounds no claim ends it.
+
+    Returns 0 where nothing was rehearsed, and for long calls, of which the clock around a single one tells enough.
+
+    Raises:
+        WrongOutput: the outputs are not right.
+    """
+    claimed_s = median(samples.candidate)
+    if rehearsal is None or claimed_s > LONG_CALL_S:
+        return 0.0
+    count = min(rehearsal.sets, max(1, math.ceil(FRESH_S / max(claimed_s, 1e-7))))
+    least = math.inf
+    for _ in range(MOST_PAIRS):
+        seconds = course.fresh_calls(count)
+        least = min(least, max(0.0, seconds - rehearsal.cost(count)) / count)
+        if least <= outside_clock.unraised(samples):
+            break
+    return least
 
 
 @dataclass(frozen=True)
@@ -120,7 +147,7 @@ def _empty_difference(bench: Workbench) -> float:
 
 
 def _sets(bench: Workbench, count: int) -> list[int]:
-    return [n % bench.sets for n in range(count)]
+    return [n % min(2, bench.sets) for n in range(count)]
 
 
 def disagreements(slope: Slope, samples: Samples, floor: MemoryFloor, device: str) -> list[str]:

@@ -7,12 +7,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-OWN = "own"
-DISTRIBUTIONS = (OWN, "signed", "large", "small", "outliers", "graded", "shifted")
-"""own: as the task draws; signed: normal, with the own draw's root mean square; large, small: the own draw times 8 and
-1/64; outliers: the own draw with one element in 4096, at random places, times 64 (catches work that is only sampled);
+OWN, HUGE = "own", "huge"
+DISTRIBUTIONS = (OWN, "signed", "large", "small", HUGE, "outliers", "graded", "shifted")
+"""own: as the task draws; signed: normal, with the own draw's root mean square; large, small, huge: the own draw times 8,
+1/64 and 256; outliers: the own draw with one element in 4096, at random places, times 64 (catches work that is only sampled);
 graded: signed, each sample (index of the leading dimension) at its own scale between 1/256 and 256; shifted: signed, each
 sample moved by up to four root mean squares. The last two bring some sample out of a clamp or a saturation."""
+
+STRETCH = 1024
+"""Elements in a row that are changed."""
 
 
 def secret_seed() -> int:
@@ -75,10 +78,27 @@ _DISTORT: dict[str, Callable[[Any], Any]] = {
     "signed": _signed,
     "large": lambda x: x * 8,
     "small": lambda x: x / 64,
+    HUGE: lambda x: x * 256,
     "outliers": _outliers,
     "graded": _graded,
     "shifted": _shifted,
 }
+
+
+def changed_in_part(tensors: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The tensors, with a short stretch of each at a random place taken from another draw, halved so that sums change too: what knows inputs again by a part of
+    them takes these for the same. Integers stay: what two draws of them are together (sorted, a permutation) is not known."""
+    return [_with_stretch_of(a, b) if a.is_floating_point() else a for a, b in zip(tensors, others, strict=True)]
+
+
+def _with_stretch_of(tensor: Any, other: Any) -> Any:
+    import torch
+
+    length = min(STRETCH, -(-tensor.numel() // 4))
+    start = int(torch.randint(tensor.numel() - length + 1, ()))
+    flat = tensor.flatten().clone()
+    flat[start : start + length] = 0.5 * other.flatten()[start : start + length]
+    return flat.view(tensor.shape)
 
 
 def vary(tensors: Sequence[Any]) -> list[Any]:

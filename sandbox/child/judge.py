@@ -20,10 +20,11 @@ from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.gate import Gate
 from hiera_mcp.sandbox.child.machine import device_facts, select
 from hiera_mcp.sandbox.child.measure import BUDGET_S, CASE, Course, Samples, kernelbench
-from hiera_mcp.sandbox.child.outside_clock import bear_out, bear_out_warm, implausible
+from hiera_mcp.sandbox.child.outside_clock import bear_out, bear_out_warm, implausible, kept
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, RunnerTimeout
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable, contract_id
+from hiera_mcp.sandbox.child.rehearsal import Rehearsal, rehearse
 from hiera_mcp.sandbox.child.short_calls import ShortCall, short_call
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch, stopwatch_for
 from hiera_mcp.sandbox.child.timing import mean_interval, median_interval
@@ -34,7 +35,7 @@ from hiera_mcp.sandbox.child.wire import Closed, receive, send
 from hiera_mcp.sandbox.child.workbench import Workbench
 
 Report = dict[str, Any]
-REHEARSALS, TRIES = 9, 3
+TRIES = 3
 HANDLING_S = 250e-6
 """What a runner spends in Python, with cold caches, on looking at the results of a ModelNew and on delivering them, beside the
 copies (measured: 80 to 220 us on a 2-core host)."""
@@ -124,7 +125,7 @@ class _Evaluation:
         self._stage = "load"
         self._record = Record()
         self._timing: dict[str, Any] | None = None
-        self._rehearsed: list[float] = []
+        self._rehearsal: Rehearsal | None = None
         self._undisturbed: float | None = None
         self._ran_at = ""
         self._counts: dict[str, Any] | None = None
@@ -160,7 +161,7 @@ class _Evaluation:
         self._reference.draw_parameters()
         kind = self._order["candidate"]["kind"]
         if self._order["op"] == "judge" and self._reference.device == "cpu":
-            self._rehearse()
+            self._rehearsal = rehearse(self._bench, self._watch)
         if self._order["op"] == "judge" and self._reference.device != "cpu":
             self._undisturbed = undisturbed(self._reference, self._bench, self._watch, CASE)
         self._bench.load(kind, interface_of(self._reference, kind))
@@ -173,12 +174,6 @@ class _Evaluation:
         prepare_s = verifier.verify()
         self._stage = "time"
         return self._time(verifier.reference_mutates, prepare_s)
-
-    def _rehearse(self) -> None:
-        """Requests that call nothing, while the runner holds nothing of the candidate."""
-        for _ in range(REHEARSALS):
-            self._watch.flush()
-            self._rehearsed.append(self._bench.rehearse(CASE, self._watch.flush_by_runner))
 
     def _profile(self, verifier: Verifier) -> tuple[str, str]:
         """One verified call, then one for a profiler around the runner, and on `cpu` many to be sampled; nothing is timed,
@@ -215,7 +210,8 @@ class _Evaluation:
             bear_out(samples)
         self._progress("check the clocks", 0.9)
         slope = clocks.measure_slope(self._bench, summary(samples.candidate)["median"])
-        bear_out_warm(samples, slope.least)
+        fresh_s = clocks.fresh_time(course, self._rehearsal, samples)
+        bear_out_warm(samples, fresh_s)
         course.damage()
         cold = self._cold_doubt(course, samples, slope) if protocol == "hiera" else ""
         timing = self._report_timing(samples, summary, slope, prepare_s, protocol)
@@ -226,6 +222,7 @@ class _Evaluation:
         doubts = [
             *filter(None, (busy, self._bench.left_running(), self._slowed(samples), cold)),
             *clocks.disagreements(slope, samples, self._floor, self._reference.device),
+            *(kept(samples, fresh_s) if protocol == "kernelbench" else ()),
         ]
         return ("suspect", "; ".join(doubts)) if doubts else ("passed", self._praise())
 
@@ -252,8 +249,9 @@ class _Evaluation:
     def _samples(self, course: Course) -> Samples:
         samples = course.run(self._progress)
         if self._order["candidate"]["kind"] == "python":
-            samples.delivery = course.delivery() + (HANDLING_S if self._rehearsed else 0.0)
-        samples.rehearsed = self._rehearsed
+            samples.delivery = course.delivery(flush=True) + (HANDLING_S if self._rehearsal else 0.0)
+            samples.warm_delivery = course.delivery(flush=False)
+        samples.rehearsed = list(self._rehearsal.single) if self._rehearsal else []
         return samples
 
     def _report_timing(

@@ -46,6 +46,8 @@ class Samples:
     """The same, inputs handed over too, before the candidate was loaded; on `cpu`."""
     delivery: float = 0.0
     """What bringing a ModelNew's results into our outputs takes, which is outside the claim: measured by the judge."""
+    warm_delivery: float = 0.0
+    """The same with a warm cache, between calls that follow each other."""
     together: float = 0.0
     """Seconds by the judge's clock of one request for all of `candidate`; of KernelBench's protocol on `cpu` alone."""
     overhead: float = 0.0
@@ -147,6 +149,20 @@ class Course:
         self._watch.sync()
         return self._bench.run(CASE, sets, mode, flush=self._watch.flush_by_runner)
 
+    def fresh_calls(self, count: int) -> float:
+        """Seconds of one request for so many calls, each on a set of its own with new inputs; their outputs are checked.
+
+        Raises:
+            WrongOutput: they are not right.
+        """
+        inputs = [self._reference.draw_inputs(CASE) for _ in range(count)]
+        for s, values in enumerate(inputs):
+            self._bench.put(CASE, s, values)
+        _, seconds = self._bench.run(CASE, range(count), "batch")
+        for s, values in enumerate(inputs):
+            self.check_outputs(s, self.reference_call(values, flush=False)[0], values)
+        return seconds
+
     def look(self, outputs: Sequence[Any], places: list[Any]) -> Sample:
         """What is kept of a timed call's outputs: some elements, or all where the user's function judges them."""
         return take(outputs, places) if self._comparison is None else whole(outputs)
@@ -176,8 +192,8 @@ class Course:
         outputs = self._bench.outputs(CASE, s)
         self.check(self.look(outputs, choose_places(outputs)), expected, inputs)
 
-    def delivery(self) -> float:
-        """Seconds that a cold copy of all outputs takes here when nothing disturbs it."""
+    def delivery(self, flush: bool) -> float:
+        """Seconds that a copy of all outputs takes here, cold or not, when nothing disturbs it."""
         outputs = self._bench.outputs(CASE, 0)
         copies = [t.clone() for t in outputs]
         places = [p[:LOOKS] for p in choose_places(outputs)]
@@ -187,7 +203,7 @@ class Course:
                 output.take(place).tolist()  # as the runner does, see Workbench.run
                 mine.copy_(output)
 
-        return min(self._watch.time(copy, flush=True)[1] for _ in range(DELIVERIES))
+        return min(self._watch.time(copy, flush)[1] for _ in range(DELIVERIES))
 
     def damage(self) -> None:
         """After the last round: guard zones, inputs and parameters.
@@ -217,7 +233,8 @@ def kernelbench(course: Course, reference: Reference, bench: Workbench) -> Sampl
     course.check(course.look(bench.outputs(CASE, 0), places), expected, inputs)
     samples = Samples(candidate=candidate, reference=eager[warmups:], ratios=_ratios(eager[warmups:], candidate))
     if reference.device == "cpu":  # one request for all: what it costs beside the calls is little for each
-        samples.together, samples.delivery = seconds, course.delivery()
+        samples.together, samples.delivery = seconds, course.delivery(flush=True)
+        samples.warm_delivery = course.delivery(flush=False)
     return samples
 
 

@@ -15,6 +15,7 @@ MOST = 2.0
 """The greater quantile counts up to so many times the lesser one."""
 ABSOLUTE_S = 20e-6
 SERIES_S = 100e-6
+KEPT = 4.0
 RELATIVE, SHARE = 0.1, 0.75
 """What claims may leave out before none is credible: of the claim itself, and of a request's cost. Wide, because a host that
 grows busy delays the answers, and because what is left out below that is counted all the same."""
@@ -30,13 +31,18 @@ def bear_out(samples: Samples) -> None:
     _raise(samples, [outside - cost for outside in samples.outside])
 
 
+def unraised(samples: Samples) -> float:
+    """The time up to which `bear_out_warm` raises no claim."""
+    return quantile(samples.candidate, 0.5) / (1 - RELATIVE) + samples.warm_delivery
+
+
 def bear_out_warm(samples: Samples, warm_s: float) -> None:
-    """Raise each claim to what a call with a warm cache takes at least, by the judge's clock over batches: `warm_s`.
+    """Raise each claim to what a call takes at least that is made right after others: `warm_s`, of clocks.fresh_time.
 
     Short calls, which the clock around one request tells least of, are bounded by this one.
     """
     if samples.rehearsed:
-        _raise(samples, [(1 - RELATIVE) * (warm_s - samples.delivery)] * len(samples.candidate))
+        _raise(samples, [(1 - RELATIVE) * (warm_s - samples.warm_delivery)] * len(samples.candidate))
 
 
 def _raise(samples: Samples, least: Sequence[float]) -> None:
@@ -67,6 +73,19 @@ def series_implausible(samples: Samples) -> list[str]:
         return []
     claimed = f"the runner claims {mean * 1e6:.4g} us for each of {count} calls"
     return [f"{claimed}, the judge's clock outside says {missing * 1e6:.4g} us more (allowed {allowed * 1e6:.4g} us)"]
+
+
+def kept(samples: Samples, fresh_s: float) -> list[str]:
+    """Whether calls that follow each other on the same inputs are too quick beside `fresh_s`, which a call takes at least that
+    has inputs of its own: results are kept. A cache that is warm makes a call some times as fast."""
+    mean = sum(samples.candidate) / len(samples.candidate)
+    least = (1 - RELATIVE) * (fresh_s - samples.warm_delivery)
+    if KEPT * mean >= least - SERIES_S:
+        return []
+    claimed = f"the runner claims {mean * 1e6:.4g} us for each of {len(samples.candidate)} calls on the same inputs"
+    return [
+        f"{claimed}; on inputs of its own one takes {least * 1e6:.4g} us at least: results are kept from call to call"
+    ]
 
 
 def left_out(samples: Samples) -> tuple[float, float]:

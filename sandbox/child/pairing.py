@@ -135,7 +135,7 @@ def doubts(side: Side, floor: clocks.MemoryFloor, device: str) -> list[str]:
     """
     slope = clocks.measure_slope(side.bench, median(side.samples.candidate))
     side.course.damage()
-    side.samples.delivery = side.course.delivery() if side.kind == "python" else 0.0
+    side.samples.delivery = side.course.delivery(flush=True) if side.kind == "python" else 0.0
     found = _left_running(side.bench) + clocks.disagreements(slope, side.samples, floor, device)
     return [f"{side.name}: {line}" for line in found]
 

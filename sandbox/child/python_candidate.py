@@ -14,7 +14,7 @@ from typing import Any
 from hiera_mcp.sandbox.child import hiera_functions
 from hiera_mcp.sandbox.child.failure import CandidateFailure
 from hiera_mcp.sandbox.child.state import Snapshot, assign, moved, reach
-from hiera_mcp.sandbox.child.values import as_list, decode
+from hiera_mcp.sandbox.child.values import arranger, as_list, decode
 
 MODEL = "model_new.py"
 
@@ -32,6 +32,7 @@ class PythonCandidate:
         self._torch: Any = torch
         self._plain: type = torch.Tensor
         self._copy: Any = torch.Tensor.copy_
+        self._arranged = arranger()
         self._path = box / MODEL
         self._interface = interface
         self._platform = platform
@@ -122,11 +123,13 @@ class PythonCandidate:
         return True
 
     def run(self, case: int, buffers: int) -> int:
-        """forward(), and a look at what it gave: this is what is timed, as eager PyTorch is."""
+        """forward(), a look at what it gave, and its values in the contract's order: this is what is timed, as eager PyTorch
+        is."""
         args, outputs = self._buffers[case, buffers]
         with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
-            self._results = as_list(self._model(*args))
-            self._check(self._results, outputs)
+            results = as_list(self._model(*args))
+            self._check(results, outputs)
+            self._results = [self._arranged(result) for result in results]
         return 0
 
     def deliver(self, case: int, buffers: int) -> None:

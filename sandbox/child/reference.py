@@ -14,7 +14,7 @@ from typing import Any
 from hiera_mcp.sandbox.child.draws import OWN, distort, resample, secret_seed, seeded, vary
 from hiera_mcp.sandbox.child.random_draws import recording, replaying
 from hiera_mcp.sandbox.child.state import Snapshot, moved, reach, registered
-from hiera_mcp.sandbox.child.values import as_list
+from hiera_mcp.sandbox.child.values import arranger, as_list
 
 FILE = "groundtruth.py"
 Timer = Callable[[Callable[[], Any]], tuple[Any, float]]
@@ -46,6 +46,7 @@ class Reference:
         import torch
 
         self._torch: Any = torch
+        self._arranged = arranger()
         self.contract = contract
         self.device = device
         self.mode = "eval" if EVAL_NOTE in contract["notes"] else "train"
@@ -180,8 +181,8 @@ class Reference:
         replayed = self.outputs(case, _cloned(inputs)) if self._draws(case) else None
         args = self._arguments(case, inputs)
         with self._torch.no_grad():
-            result, seconds = time(lambda: self._model(*args))
-            outputs = self._snapshot.own(as_list(result))
+            result, seconds = time(lambda: [self._arranged(t) for t in as_list(self._model(*args))])
+            outputs = self._snapshot.own(result)
             if self.keeps_state:  # else a cache that it fills stays filled, as in eager PyTorch
                 self._snapshot.put_back()
         return outputs if replayed is None else replayed, seconds

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hiera_mcp.sandbox.child.compare import alike
+from hiera_mcp.sandbox.child.draws import secret_seed
 
 SAMPLE = 1024
 """Elements per output."""
@@ -22,10 +23,19 @@ class Sample:
 
 
 def choose_places(outputs: Sequence[Any]) -> list[Any]:
-    """Random places, drawn before the call so that nothing stands between the answer and the look."""
+    """Random places, drawn before the call so that nothing stands between the answer and the look.
+
+    By a generator of their own: the one that inputs come from is linear on a processor, so whoever knows enough of its numbers can
+    compute the next ones.
+    """
     import torch
 
-    return [torch.randint(max(1, t.numel()), (min(SAMPLE, t.numel()),), device=t.device) for t in outputs]
+    found: list[Any] = []
+    for t in outputs:
+        source = torch.Generator(device=t.device)
+        source.manual_seed(secret_seed())
+        found.append(torch.randint(max(1, t.numel()), (min(SAMPLE, t.numel()),), device=t.device, generator=source))
+    return found
 
 
 def take(outputs: Sequence[Any], places: list[Any]) -> Sample:

@@ -12,12 +12,14 @@ from typing import Any
 
 from hiera_mcp.sandbox.child.compare import Expected, agree, expect, finite, same_bits, with_sample
 from hiera_mcp.sandbox.child.degenerate import ALONG, CONSTANT, ECHO, OTHER_INPUTS, ZEROS, Told
-from hiera_mcp.sandbox.child.draws import OWN, perturb, redraw
+from hiera_mcp.sandbox.child.draws import HUGE, OWN, changed_in_part, perturb, redraw
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference, ReferenceFailed, Unverifiable
 from hiera_mcp.sandbox.child.sampled_oracle import Rows, SampledOracle
 
 DRAWN = "drawn"
+PARTLY = "partly changed"
+"""The inputs of the trial before it, on the same buffers, but for a stretch of each (draws.changed_in_part)."""
 PARAMETERS: dict[str, Callable[[str, Any, bool], Any]] = {
     "moved": perturb,
     "redrawn": partial(redraw, gain=2.0, offset=0.5),
@@ -38,7 +40,7 @@ class Phase:
 
 
 ORDINARY = (
-    Phase(DRAWN, (OWN, OWN, "signed", "large", "small", "outliers")),
+    Phase(DRAWN, (OWN, OWN, PARTLY, "signed", "large", "small", HUGE, "outliers")),
     Phase("moved", (OWN, "signed")),
 )
 FURTHER = (
@@ -62,7 +64,7 @@ class Trial:
 
     case: int
     number: int
-    """Among those with the same parameters."""
+    """Among those with the same parameters; that of the trial before it where only a part of its inputs is new."""
     label: str
     inputs: list[Any]
     expected: list[Expected]
@@ -84,7 +86,9 @@ class Trials:
         self._on_parameters = on_parameters
         self._contract = reference.contract
         self._cases = range(len(self._contract["cases"]))
-        self._start = time.perf_counter()
+        self._spent = 0.0
+        """Seconds on the reference's side: how slow a candidate is must not leave out what it has to pass."""
+        self._before: list[Any] = []
         self._earlier: tuple[tuple[int, str, str], list[Any]] | None = None
         self._oracle_works = with_oracle
         self._sampling: SampledOracle | None = None
@@ -116,12 +120,23 @@ class Trials:
 
     def one(self, case: int, number: int, label: str, distribution: str) -> Trial | None:
         """A trial; None when the reference or its oracle is not finite."""
-        inputs = self._reference.draw_inputs(case, distribution)
+        start = time.perf_counter()
+        inputs = self._inputs(case, distribution)
         expected = self._expected(case, inputs, distribution)
+        self._spent += time.perf_counter() - start
         if expected is None:
             self._record.note(f"trial {label} was dropped: the reference gives NaN or infinity")
             return None
-        return Trial(case, number, label, inputs, expected)
+        if distribution == HUGE and any(e.slack > 1 for e in expected):
+            self._record.note(f"trial {label} was dropped: the reference itself is inexact there")
+            return None
+        self._before = inputs
+        return Trial(case, number - (distribution == PARTLY), label, inputs, expected)
+
+    def _inputs(self, case: int, distribution: str) -> list[Any]:
+        if distribution != PARTLY:
+            return self._reference.draw_inputs(case, distribution)
+        return changed_in_part(self._before, self._reference.draw_inputs(case))
 
     def require_told(self) -> None:
         """Whether the trials could be passed without work; called when all are done, or as many as were needed.
@@ -157,6 +172,7 @@ class Trials:
 
     def _phase(self, phase: Phase, wanted: Callable[..., bool]) -> Iterator[Trial]:
         for case in self._cases:
+            self._before = []
             for n, distribution in enumerate(phase.distributions):
                 label = phase.label(n, distribution)
                 trial = self.one(case, n, label, distribution) if wanted(case, phase, n, distribution) else None
@@ -176,6 +192,8 @@ class Trials:
         """Whether an ordinary trial is to be run."""
         if distribution != OWN and not self._has_floats:
             return False
+        if distribution == PARTLY and not self._before:
+            return False
         essential = distribution == OWN or (phase.parameters == DRAWN and distribution == "signed")
         if not essential and not self._soon():
             self._record.note(f"trial {phase.label(n, distribution)} was left out: the reference is slow")
@@ -185,7 +203,7 @@ class Trials:
     def _needed(self, case: int, phase: Phase, n: int, distribution: str) -> bool:
         """Whether something is still to be told. What may stay untold is worth the first phase only."""
         untold = [kind for _, _, kind in self.told.untold(case)]
-        if time.perf_counter() - self._start > GIVE_UP_S:
+        if self._spent > GIVE_UP_S:
             return False
         if n % 2:
             return OTHER_INPUTS in untold
@@ -194,7 +212,7 @@ class Trials:
         return bool(untold) or (phase is FURTHER[0] and self._soon() and bool(self.told.open(case)))
 
     def _soon(self) -> bool:
-        return time.perf_counter() - self._start < PATIENCE_S
+        return self._spent < PATIENCE_S
 
     def name(self, case: int, output: int) -> str:
         c = self._contract["cases"][case]

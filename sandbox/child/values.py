@@ -1,7 +1,7 @@
 """Constructor arguments as JSON: plain values, tuples, and small tensors."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 MAX_TENSOR_BYTES = 4 << 20
@@ -14,6 +14,16 @@ class NotPlain(Exception):
 def as_list(result: Any) -> list[Any]:
     """What a forward() returned, one tensor or several, as a list."""
     return list(cast("Sequence[Any]", result)) if isinstance(result, tuple | list) else [result]
+
+
+def arranger() -> Callable[[Any], Any]:
+    """Brings a tensor's values into the contract's order, where a transposed, expanded or conjugated view leaves that to its
+    reader; a tensor that has them so stays itself. By torch's functions as they are now."""
+    import torch
+
+    kind: Any = torch.Tensor
+    conjugated, negated, contiguous = kind.resolve_conj, kind.resolve_neg, kind.contiguous
+    return lambda tensor: contiguous(negated(conjugated(tensor)))
 
 
 def encode(value: Any) -> Any:

@@ -14,6 +14,7 @@ from hiera_mcp.sandbox.child.machine import free_memory
 from hiera_mcp.sandbox.child.peer import Peer, RunnerLost, is_natural, naturals
 
 MAX_WORKSPACE = 16 << 30
+MOST_SETS, SETS_BYTES = 16, 32 << 20
 LOOKS = 8
 """Elements per output that the runner reads right after a call. Few: the reading takes time, and there are many calls."""
 STRETCH = 1024
@@ -45,7 +46,7 @@ class Workbench:
         self._given: dict[tuple[int, int], list[Any]] = {}
         self._given_params: list[Any] = []
         self._poison: dict[tuple[int, int], list[int]] = {}
-        self.sets = 2 if buffer_bytes(contract, 2) < free_memory(device) / 4 else 1
+        self.sets = sets_of_buffers(contract, device)
         self.has_prepare = False
         self._late: list[str] = []
 
@@ -228,18 +229,20 @@ class Workbench:
             if told[n] != now:
                 self._late.append(f"output {spec['name']} was still being written after the call had returned")
 
-    def rehearse(self, case: int, flush: bool) -> float:
-        """Seconds that a request takes which hands over inputs of this size and calls nothing. For a runner that has not
-        loaded its candidate yet, so that nothing of it can tamper with the answer."""
+    def rehearse(self, case: int, flush: bool, sets: int = 1) -> float:
+        """Seconds that a request takes which hands over so many sets of inputs of this size and calls nothing. For a runner
+        that has not loaded its candidate yet, so that nothing of it can tamper with the answer."""
         request = {"op": "run", "case": case, "sets": [0], "mode": "empty", "flush": flush}
         if self._device != "cpu":
             return self._peer.numbers(request, "ns", 1, self._load_s)[1]
         size = sum(spec_bytes(t) for t in self._contract["cases"][case]["inputs"])
-        fd = scratch(size)
+        fds = tuple(scratch(size) for _ in range(sets))
         try:
-            return self._peer.numbers({**request, "inputs": [[INPUTS, 0, size]]}, "ns", 1, self._load_s, (fd,))[1]
+            inputs = [[INPUTS, 0, size]] * sets
+            return self._peer.numbers({**request, "inputs": inputs}, "ns", 1, self._load_s, fds)[1]
         finally:
-            os.close(fd)
+            for fd in fds:
+                os.close(fd)
 
     def profile(self, case: int, s: int) -> dict[str, Any] | None:
         """Let the candidate make one call that is marked for a profiler; what it cost the processor, as a claim.
@@ -325,6 +328,14 @@ class Workbench:
             import torch
 
             torch.cuda.synchronize()
+
+
+def sets_of_buffers(contract: dict[str, Any], device: str) -> int:
+    """In how many copies there are inputs and outputs: two, as far as there is memory, and on `cpu`, where short calls are
+    bounded by calls that each have inputs of their own, more of small ones."""
+    if buffer_bytes(contract, 2) >= free_memory(device) / 4:
+        return 1
+    return max(2, min(MOST_SETS, SETS_BYTES // max(1, buffer_bytes(contract, 1)))) if device == "cpu" else 2
 
 
 def buffer_bytes(contract: dict[str, Any], sets: int) -> int:

@@ -19,6 +19,7 @@ from hiera_mcp.sandbox.child.draws import DISTRIBUTIONS, distort, perturb, resam
 from hiera_mcp.sandbox.child.layout import GUARD, PAGE, lay_out
 from hiera_mcp.sandbox.child.measure import Samples
 from hiera_mcp.sandbox.child.reference import contract_id
+from hiera_mcp.sandbox.child.samples import choose_places
 from hiera_mcp.sandbox.child.timing import mean_interval, median_interval, rounds_for
 from hiera_mcp.sandbox.child.values import NotPlain, decode, encode
 from hiera_mcp.sandbox.child.workbench import poison_pattern
@@ -118,6 +119,16 @@ def test_default_parameters_move_and_variances_stay_positive_and_masks_stay() ->
     assert bool((perturb("norm.running_var", torch.ones(64), True) > 0).all())
     mask = torch.ones(8, 8).tril()
     assert perturb("mask", mask, True) is mask
+
+
+def test_places_to_look_at_cannot_be_told_from_the_inputs() -> None:
+    output = torch.empty(1 << 20)
+    places: list[torch.Tensor] = []
+    for _ in range(2):
+        torch.manual_seed(1)  # pyright: ignore[reportUnknownMemberType]
+        torch.rand(1000)
+        places += choose_places([output])
+    assert not torch.equal(*places)
 
 
 def test_resampling_keeps_values_in_the_tasks_own_range() -> None:

@@ -82,7 +82,7 @@ def test_every_case_is_verified(driver: Any, contract_for: Callable[..., Contrac
     contract = contract_for(SUM, extra_shapes=((8, 1000), (5, 7)))
     report = driver.judge(contract, SUM_CPP)
     assert report.outcome == "passed", report.reason
-    assert report.verification.trials == 18
+    assert report.verification.trials == 24
     only_first = SUM_CPP.replace("double s = 0;", "double s = HIERA_CASE == 2 ? 1 : 0;")
     report = driver.judge(contract, only_first)
     assert report.outcome == "wrong_output" and "case case2" in report.reason

@@ -160,12 +160,12 @@ def test_each_case_is_drawn_as_get_cases_draws_it(driver: Any, contract_for: Cal
         "import torch\n"
         "def get_cases():\n"
         "    return {'small': [torch.rand(4, 6), torch.rand(6, 3)],\n"
-        "            'large': [torch.full((40, 6), 7e4), torch.rand(6, 3)]}\n"
+        "            'large': [torch.full((40, 6), 7e7), torch.rand(6, 3)]}\n"
     )
     contract = contract_for(adapt(text, "scaled"), extra_shapes=((40, 6),))
     named = [c.model_copy(update={"name": n}) for c, n in zip(contract.cases, ("small", "large"), strict=True)]
     contract = contract.model_copy(update={"cases": tuple(named)})
-    clipped = PRODUCT.replace("@", "HIERA_DIM_x0_0").replace("= sum;", "= sum < 2e4f ? sum : 0;")
+    clipped = PRODUCT.replace("@", "HIERA_DIM_x0_0").replace("= sum;", "= sum < 2e7f ? sum : 0;")
     report = driver.judge(contract, clipped)
     assert report.outcome == "wrong_output"
     assert "case large, trial own #1" in report.reason

@@ -214,3 +214,17 @@ def test_cut_claims_of_single_calls_are_seen_under_the_kernelbench_protocol_too(
     cut = Path(__file__).parents[2] / "exploits/false_time/single_calls_cut.py"
     report = driver.judge(affine, python=cut.read_text(), protocol="kernelbench")
     assert report.outcome == "suspect" and "for each of 100 calls" in report.reason
+
+
+def test_results_kept_from_call_to_call_win_nothing_under_the_kernelbench_protocol(
+    driver: Any, affine: Contract
+) -> None:
+    """All inputs are compared, so that every answer is right; what is kept is slow to compute."""
+    keep = "static float seen[512 * 256], kept[512 * 256];\n#include <cstring>\n"
+    slow = f"for (volatile int k = 0; k < 40; k = k + 1) {{ {RIGHT} }}"
+    again = "if (!memcmp(seen, x, sizeof seen)) { memcpy(y, kept, sizeof kept); return 0; }"
+    code = body(f"{again} {slow} memcpy(seen, x, sizeof seen), memcpy(kept, y, sizeof kept);", keep)
+    report = driver.judge(affine, code)
+    assert report.outcome == "passed", report.reason
+    replayed = driver.judge(affine, code, protocol="kernelbench")
+    assert replayed.outcome == "suspect" and "results are kept" in replayed.reason

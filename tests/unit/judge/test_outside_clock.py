@@ -3,7 +3,15 @@
 import pytest
 
 from hiera_mcp.sandbox.child.measure import Samples
-from hiera_mcp.sandbox.child.outside_clock import bear_out, bear_out_warm, implausible, series_implausible
+from hiera_mcp.sandbox.child.outside_clock import (
+    bear_out,
+    bear_out_warm,
+    implausible,
+    kept,
+    series_implausible,
+    unraised,
+)
+from hiera_mcp.sandbox.child.rehearsal import Rehearsal
 
 COST = 400e-6
 WOBBLE = [0.0, 10e-6, 20e-6, 5e-6, 15e-6, 8e-6, 12e-6]
@@ -50,6 +58,22 @@ def test_a_cold_call_counts_at_least_what_a_warm_one_takes() -> None:
     assert honest.candidate == [30e-6] * 14
 
 
+def test_what_a_warm_delivery_takes_is_no_part_of_a_call() -> None:
+    cut = samples(30e-6, 1e-6)
+    cut.delivery, cut.warm_delivery = 300e-6, 10e-6
+    bear_out_warm(cut, 30e-6)
+    assert cut.candidate == pytest.approx([18e-6] * 14)
+    assert unraised(cut) == pytest.approx(30e-6)
+
+
+def test_the_cost_of_several_sets_lies_between_that_of_one_and_of_all() -> None:
+    rehearsal = Rehearsal([90e-6, 100e-6, 900e-6], [400e-6], sets=16)
+    assert rehearsal.cost(1) == pytest.approx(100e-6)
+    assert rehearsal.cost(6) == pytest.approx(200e-6)
+    assert rehearsal.cost(16) == pytest.approx(400e-6)
+    assert Rehearsal([100e-6], [90e-6], sets=1).cost(1) == pytest.approx(100e-6)
+
+
 def test_claims_that_leave_most_out_are_not_credible_and_the_reason_says_how_much() -> None:
     (reason,) = implausible(samples(2e-3, 1e-3))
     assert "claims 1000 us" in reason and "us more" in reason
@@ -71,3 +95,10 @@ def test_many_calls_of_one_request_must_fill_its_time() -> None:
     honest = Samples(candidate=[1e-3] * 100, together=0.1005)
     assert series_implausible(honest) == []
     assert series_implausible(Samples(candidate=[0.5e-3] * 100, together=0.1005))
+
+
+def test_calls_on_the_same_inputs_that_are_much_quicker_than_others_keep_their_results() -> None:
+    (reason,) = kept(samples(1e-3, 20e-6), 1e-3)
+    assert "results are kept" in reason
+    warm = samples(1e-3, 300e-6)
+    assert kept(warm, 1e-3) == [] and kept(samples(1e-3, 1e-6), 100e-6) == []
