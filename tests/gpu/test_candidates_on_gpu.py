@@ -102,7 +102,7 @@ def test_the_candidate_ends_as_it_must(workshop: Workshop, ledger: Ledger, kind:
     result = workshop.evaluate(contract, candidate.code, candidate.python, candidate.space, limits)
     ledger.add(kind, candidate, result)
     assert result.status == candidate.facts.get("status", "passed"), result.reason
-    assert candidate.facts.get("seen", "") in result.reason
+    assert candidate.is_seen_in(result.reason), result.reason
     assert (result.timing is not None) == (kind == "honest")
     if kind == "fault":
         honest = workshop.evaluate(contract, (HONEST / f"{NEXT}.cu").read_text())

@@ -23,7 +23,8 @@ class CandidateFile:
     Attributes:
         path: the file.
         facts: its head: `task`, and where they apply `space` (libraries), `precision`, `tf32` (allowed), `needs` (a
-            compute capability), `status` and `seen` (how it must end, and what the reason must name).
+            compute capability), `status` and `seen` (how it must end, and what the reason must name; `|` is between
+            alternatives).
     """
 
     path: Path
@@ -54,6 +55,10 @@ class CandidateFile:
     def space(self) -> Space | None:
         """None for a ModelNew, whose space is the largest of its target."""
         return None if self.python else _SPACES[self.path.suffix][self.facts.get("space", "pure")]
+
+    def is_seen_in(self, reason: str) -> bool:
+        """Whether a reason names what it must."""
+        return any(words in reason for words in self.facts.get("seen", "").split(" | "))
 
     def runs_on(self, target: Target) -> bool:
         """Whether a GPU target has what it needs."""
