@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(which("g++") is None, reason="needs g++ to compile candidates"),
     pytest.mark.skipif(which("unshare") is None or os.geteuid() != 0, reason="only root can mount a small file system"),
     pytest.mark.timeout(280),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed"),
     pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
     pytest.mark.timeout(200),

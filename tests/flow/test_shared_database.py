@@ -17,6 +17,7 @@ from mcp.types import TextContent
 from hiera_mcp.client.connect import over_stdio
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(which("g++") is None, reason="needs g++ to compile candidates"),
     pytest.mark.timeout(280),
 ]

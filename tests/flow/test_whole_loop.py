@@ -27,6 +27,7 @@ from hiera_mcp.server import create_server
 from hiera_mcp.settings import Settings
 
 pytestmark = [
+    pytest.mark.alone,
     pytest.mark.skipif(which("g++") is None, reason="needs g++ to compile candidates"),
     pytest.mark.skipif(which("bwrap") is None, reason="bubblewrap is not installed"),
     pytest.mark.timeout(300),
