@@ -20,7 +20,10 @@ MOST_CALLS = 4000
 FRESH_S, LONG_CALL_S = 1e-3, 0.02
 """Aimed length of all calls of one request that each have inputs of their own: few long ones, which a busy host disturbs less.
 Calls from the second length on are not made so."""
-WARM_CALLS, FEW_CALLS = 11, 4
+WARM_CALLS = 11
+FIRST_CALLS, MORE_CALLS = 4, 8
+"""So many calls tell what a call takes; and so many times more, until they take as long as the shorter batch. On a busy host a
+request takes milliseconds: of few short calls it would tell the request's time, and batches would be as short as its noise."""
 RELATIVE, ABSOLUTE_S = 0.10, 1e-6
 """Allowed disagreement of claim and slope (measured on an H200: about 1 %; on a busy 2-core host: a few per cent)."""
 COLD_RELATIVE, COLD_ABSOLUTE_S = 0.25, 50e-6
@@ -135,9 +138,13 @@ def warm_time(bench: Workbench) -> float:
 
 
 def _seen_from_outside(bench: Workbench) -> float:
-    """Seconds per call that a few calls seem to take: a false claim must not make the batches endless."""
-    _, seconds = bench.run(CASE, _sets(bench, FEW_CALLS), "batch")
-    return seconds / FEW_CALLS
+    """Seconds per call that calls seem to take: a false claim must not make the batches endless."""
+    count = FIRST_CALLS
+    while True:
+        _, seconds = bench.run(CASE, _sets(bench, count), "batch")
+        if seconds >= SHORT_BATCH_S or count >= MOST_CALLS // 2:
+            return seconds / count
+        count = min(MOST_CALLS // 2, count * MORE_CALLS)
 
 
 def _empty_difference(bench: Workbench) -> float:
