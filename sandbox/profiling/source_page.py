@@ -65,7 +65,7 @@ def places(text: str) -> dict[int, Place]:
     for row in csv.reader(text.splitlines()):
         if row[:1] == ["File Path"]:
             file, line = "".join(row[1:2]), 0
-        elif len(row) > 2 and row[0].isdigit():
+        elif len(row) > 2 and row[0].isdecimal():
             line = int(row[0])
         elif len(row) > 2 and row[0] == "" and (address := _hexadecimal(row[2])) is not None:
             found.setdefault(address, (file, line))

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hiera_mcp.sandbox.profiling.launches import launches
@@ -45,6 +45,7 @@ def test_what_ncu_does_not_know_is_null_and_says_which_metric_it_was() -> None:
 
 
 @given(st.text(max_size=300))
+@example("²,,")
 def test_no_text_upsets_the_reader(text: str) -> None:
     from_pages(text, text, text, text)
     from_pages('"ID","Kernel Name"\n' + text, '"ID","Rule Name","Rule Description"\n' + text, text)
