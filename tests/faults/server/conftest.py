@@ -77,7 +77,12 @@ class Site:
     settings: Settings
     token: str = field(default_factory=lambda: "hiera-fault-" + uuid.uuid4().hex[:12])
     """Part of the name of every file that a candidate tries to leave."""
-    contract: str = ""
+    contract: str = field(default="", init=False)
+
+    def __post_init__(self) -> None:
+        """Its contract is built, so its launcher runs."""
+        built = self.call("hiera_contract_build", source=REFERENCE, name="relu", target="cpu", wait_s=100)
+        self.contract = built["contract"]["contract_id"]
 
     def call(self, tool: str, **arguments: Any) -> Answer:
         result = self.portal.call(self.client.call_tool, tool, arguments)
@@ -110,9 +115,6 @@ class Site:
 
     def _planned(self, space: str) -> str:
         """A new run whose candidates are in `space`."""
-        if not self.contract:
-            built = self.call("hiera_contract_build", source=REFERENCE, name="relu", target="cpu", wait_s=100)
-            self.contract = built["contract"]["contract_id"]
         run: str = self.call("hiera_run_start", contract_id=self.contract)["run_id"]
         self.call("hiera_plan_space", run_id=run, choice=space, reason="what is tried needs it")
         for kind in ("direction", "strategy"):
