@@ -41,7 +41,8 @@ def send_body(sock: socket.socket, body: bytes, fds: tuple[int, ...] = ()) -> No
     data = HEADER.pack(len(body)) + body
     try:
         sent = socket.send_fds(sock, [data], list(fds)) if fds else sock.send(data)
-        sock.sendall(data[sent:])
+        if sent < len(data):
+            sock.sendall(data[sent:])
     except (BrokenPipeError, ConnectionResetError) as e:
         raise Closed from e
 
