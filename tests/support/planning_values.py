@@ -35,12 +35,6 @@ def make_contract(
     dataflow: Mapping[str, Any] | None = None,
 ) -> Contract:
     peak, bandwidth = RATES[target.partition(":")[0]]
-    operators = tuple(
-        Operator.model_validate(
-            {"name": f"aten.{kind}", "kind": kind, "count": n, "flops": 1e6, "bytes": 1e6, "share": share}
-        )
-        for kind, share, n in work
-    )
     tensor = TensorSpec(name="x", shape=(8,), dtype="float32")
     return Contract(
         task=Task(name="task", source="class Model: ..."),
@@ -54,18 +48,7 @@ def make_contract(
         ),
         cases=(Case(name="case0", inputs=(tensor,), outputs=(tensor,), forward_order=("x",)),),
         tolerance=Tolerance(rtol=1e-4, atol=1e-4, reference_factor=2, allow_tf32=tensor_cores),
-        features=Features(
-            operators=operators,
-            flops=intensity * 1e6,
-            compulsory_bytes=1e6,
-            unfused_bytes=fusion * 1e6,
-            arithmetic_intensity=intensity,
-            launches=sum(n for _, _, n in work),
-            parameter_bytes=32 * parameters,
-            tensor_core_legal=tensor_cores,
-            tensor_core_reason="TF32 is allowed" if tensor_cores else "float32 without TF32",
-            **(dataflow or {}),
-        ),
+        features=_features(work, fusion, intensity, tensor_cores, parameters, dataflow or {}),
         floor=Floor(
             seconds=seconds,
             bound="math" if intensity > peak / bandwidth else "memory",
@@ -77,6 +60,34 @@ def make_contract(
             arithmetic="bytes / bandwidth",
         ),
         degeneracy=Degeneracy(measured=False, reason="test"),
+    )
+
+
+def _features(
+    work: Sequence[tuple[str, float, int]],
+    fusion: float,
+    intensity: float,
+    tensor_cores: bool,
+    parameters: int,
+    dataflow: Mapping[str, Any],
+) -> Features:
+    operators = tuple(
+        Operator.model_validate(
+            {"name": f"aten.{kind}", "kind": kind, "count": n, "flops": 1e6, "bytes": 1e6, "share": share}
+        )
+        for kind, share, n in work
+    )
+    return Features(
+        operators=operators,
+        flops=intensity * 1e6,
+        compulsory_bytes=1e6,
+        unfused_bytes=fusion * 1e6,
+        arithmetic_intensity=intensity,
+        launches=sum(n for _, _, n in work),
+        parameter_bytes=32 * parameters,
+        tensor_core_legal=tensor_cores,
+        tensor_core_reason="TF32 is allowed" if tensor_cores else "float32 without TF32",
+        **dataflow,
     )
 
 

@@ -47,6 +47,29 @@ def _spec(name: str, tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(name=name, shape=tuple(tensor.shape), dtype=_dtype(tensor))
 
 
+NO_WORK = Features(
+    operators=(),
+    flops=1,
+    compulsory_bytes=1,
+    unfused_bytes=1,
+    arithmetic_intensity=1,
+    launches=1,
+    parameter_bytes=0,
+    tensor_core_legal=False,
+    tensor_core_reason="cpu",
+)
+NO_FLOOR = Floor(
+    seconds=1e-9,
+    bound="memory",
+    memory_seconds=1e-9,
+    math_seconds=1e-9,
+    bandwidth=1e9,
+    peak_flops=1e9,
+    basis="a floor that nothing can break",
+    arithmetic="1e-9",
+)
+
+
 def build_contract(
     source: str, notes: tuple[str, ...] = (), extra_shapes: tuple[tuple[int, ...], ...] = (), target: str = "cpu"
 ) -> Contract:
@@ -56,28 +79,39 @@ def build_contract(
     model: Any = module["Model"](*module["get_init_inputs"]())
     if "mode: eval" in notes:
         model.eval()
+    args = list(module["get_inputs"]())
+    every = (args, *([torch.rand(shape), *args[1:]] for shape in extra_shapes))
+    return Contract(
+        task=Task(name="test", source=source),
+        target=target,
+        precision="float32",
+        parameters=_parameters(model),
+        cases=tuple(_case(f"case{n}", model, own) for n, own in enumerate(every)),
+        tolerance=Tolerance(rtol=1e-4, atol=1e-4, reference_factor=4.0, allow_tf32=False),
+        features=NO_WORK,
+        floor=NO_FLOOR,
+        degeneracy=Degeneracy(measured=False, reason="test"),
+        notes=notes,
+    )
+
+
+def _case(name: str, model: Any, args: list[Any]) -> Case:
+    named = {f"x{n}": value for n, value in enumerate(args)}
+    with torch.no_grad():
+        results = as_list(model(*args))
+    return Case(
+        name=name,
+        inputs=tuple(_spec(k, v) for k, v in named.items() if isinstance(v, torch.Tensor)),
+        scalars=tuple(Scalar(name=k, value=v) for k, v in named.items() if not isinstance(v, torch.Tensor)),
+        outputs=tuple(_spec(f"y{i}", t) for i, t in enumerate(results)),
+        forward_order=tuple(named),
+    )
+
+
+def _parameters(model: Any) -> tuple[Parameter, ...]:
     attributes: dict[str, Any] = {k: v for k, v in model.__dict__.items() if isinstance(v, torch.Tensor)}
-    state = {**dict(model.named_parameters()), **dict(model.named_buffers()), **attributes}
-    args = module["get_inputs"]()
-    names = [f"x{n}" for n in range(len(args))]
-    cases: list[Case] = []
-    for n, shape in enumerate((None, *extra_shapes)):
-        own = list(args) if shape is None else [torch.rand(shape), *args[1:]]
-        with torch.no_grad():
-            result = model(*own)
-        results = as_list(result)
-        cases.append(
-            Case(
-                name=f"case{n}",
-                inputs=tuple(_spec(k, v) for k, v in zip(names, own, strict=True) if isinstance(v, torch.Tensor)),
-                scalars=tuple(
-                    Scalar(name=k, value=v) for k, v in zip(names, own, strict=True) if not isinstance(v, torch.Tensor)
-                ),
-                outputs=tuple(_spec(f"y{i}", t) for i, t in enumerate(results)),
-                forward_order=tuple(names),
-            )
-        )
-    parameters = tuple(
+    state: dict[str, Any] = {**dict(model.named_parameters()), **dict(model.named_buffers()), **attributes}
+    return tuple(
         Parameter(
             name=path.replace(".", "_"),
             shape=tuple(t.shape),
@@ -88,37 +122,6 @@ def build_contract(
             consumed_by="Model",
         )
         for path, t in state.items()
-    )
-    return Contract(
-        task=Task(name="test", source=source),
-        target=target,
-        precision="float32",
-        parameters=parameters,
-        cases=tuple(cases),
-        tolerance=Tolerance(rtol=1e-4, atol=1e-4, reference_factor=4.0, allow_tf32=False),
-        features=Features(
-            operators=(),
-            flops=1,
-            compulsory_bytes=1,
-            unfused_bytes=1,
-            arithmetic_intensity=1,
-            launches=1,
-            parameter_bytes=0,
-            tensor_core_legal=False,
-            tensor_core_reason="cpu",
-        ),
-        floor=Floor(
-            seconds=1e-9,
-            bound="memory",
-            memory_seconds=1e-9,
-            math_seconds=1e-9,
-            bandwidth=1e9,
-            peak_flops=1e9,
-            basis="a floor that nothing can break",
-            arithmetic="1e-9",
-        ),
-        degeneracy=Degeneracy(measured=False, reason="test"),
-        notes=notes,
     )
 
 

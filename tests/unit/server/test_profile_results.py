@@ -13,30 +13,32 @@ MOST_CHARACTERS = 7000
 """About 2,000 tokens."""
 
 
+LAUNCH = Launch(
+    kernel="scale(float*)",
+    share=1.0,
+    seconds=1e-4,
+    metrics=(
+        Metric(name="dram_pct", value=81.0, unit="%", origin="counter"),
+        Metric(name="waves", value=None, unit="", origin="counter", reason="ncu gave no value"),
+    ),
+    stalls=(Stall(reason="long_scoreboard", cycles=100.0, share=0.94),),
+    lines=(
+        SourceLine(
+            file="cuda_source.cu",
+            line=8,
+            text="out[i] = x[i];",
+            samples=95,
+            share=0.95,
+            stall="long_scoreboard",
+            stall_share=0.99,
+            instruction="STG.E.128 [R2], R8",
+            sectors_over_ideal=8.0,
+        ),
+    ),
+)
+
+
 def profiled(seconds: float, dram_read: float) -> Profiled:
-    launch = Launch(
-        kernel="scale(float*)",
-        share=1.0,
-        seconds=seconds,
-        metrics=(
-            Metric(name="dram_pct", value=81.0, unit="%", origin="counter"),
-            Metric(name="waves", value=None, unit="", origin="counter", reason="ncu gave no value"),
-        ),
-        stalls=(Stall(reason="long_scoreboard", cycles=100.0, share=0.94),),
-        lines=(
-            SourceLine(
-                file="cuda_source.cu",
-                line=8,
-                text="out[i] = x[i];",
-                samples=95,
-                share=0.95,
-                stall="long_scoreboard",
-                stall_share=0.99,
-                instruction="STG.E.128 [R2], R8",
-                sectors_over_ideal=8.0,
-            ),
-        ),
-    )
     place = Roofline(
         seconds=seconds,
         floor_seconds=5e-5,
@@ -56,7 +58,7 @@ def profiled(seconds: float, dram_read: float) -> Profiled:
         ),
         counters="Hardware counters of 1 kernel launch.",
         counters_status="read",
-        launches=(launch,),
+        launches=(LAUNCH.model_copy(update={"seconds": seconds}),),
         roofline=place,
         directions=tuple(
             DirectionSigns(direction=d, score=i, signs_for=("a value 1",), signs_against=("a value 2",))
