@@ -86,8 +86,10 @@ _DISTORT: dict[str, Callable[[Any], Any]] = {
 
 
 def changed_in_part(tensors: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """The tensors, with a short stretch of each at a random place taken from another draw, halved so that sums change too: what knows inputs again by a part of
-    them takes these for the same. Integers stay: what two draws of them are together (sorted, a permutation) is not known."""
+    """The tensors, with a short stretch of each at a random place taken from another draw, halved so that sums change too: what
+    knows inputs again by a part of them takes these for the same. Integers stay: what two draws of them are together (sorted, a
+    permutation) is not known.
+    """
     return [_with_stretch_of(a, b) if a.is_floating_point() else a for a, b in zip(tensors, others, strict=True)]
 
 

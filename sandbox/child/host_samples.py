@@ -128,11 +128,12 @@ def _open_all(period_ns: int) -> tuple[list[_Ring], str]:
     problem = ""
     for thread, processor, flags in (*here, *there):
         fd, error = open_event(SOFTWARE, CPU_CLOCK, thread, processor, flags, period_ns, BY_ADDRESS)
-        try:
-            rings.append(_Ring(fd)) if fd >= 0 else None
-        except OSError as e:  # no memory may be locked for it
-            os.close(fd)
-            error = e.errno or 0
+        if fd >= 0:
+            try:
+                rings.append(_Ring(fd))
+            except OSError as e:  # no memory may be locked for it
+                os.close(fd)
+                error = e.errno or 0
         if error:
             problem = problem or explain(error)
     return rings, "" if rings else problem

@@ -16,6 +16,7 @@ MOST = 2.0
 ABSOLUTE_S = 20e-6
 SERIES_S = 100e-6
 KEPT = 4.0
+"""So much faster than with inputs of its own a call may be that repeats the last one: by a warm cache."""
 RELATIVE, SHARE = 0.1, 0.75
 """What claims may leave out before none is credible: of the claim itself, and of a request's cost. Wide, because a host that
 grows busy delays the answers, and because what is left out below that is counted all the same."""
