@@ -95,6 +95,7 @@ class Recorder:
         machine = {**describe(), "ncu": nsight.version(ncu) if ncu else ""}
         _write(self._files / "recorded.json", {"machine": machine, "kernels": self._recorded})
         _write(self._files / "planted_defects.json", {"machine": machine, "kernels": self._found})
+        self._out.mkdir(parents=True, exist_ok=True)
         with tarfile.open(self._out / "profiles.tar.gz", "w:gz") as tar:
             tar.add(self._files, "profiles")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiera_mcp.model.contract import Precision
+from hiera_mcp.model.evaluation import Status
 from hiera_mcp.model.space import Space, Target
 
 _LINE = re.compile(r"(?://|#) (\w+): (.+)")
@@ -23,8 +24,8 @@ class CandidateFile:
     Attributes:
         path: the file.
         facts: its head: `task`, and where they apply `space` (libraries), `precision`, `tf32` (allowed), `needs` (a
-            compute capability), `status` and `seen` (how it must end, and what the reason must name; `|` is between
-            alternatives).
+            compute capability), `status` and `seen` (how it must end, and what the reason must name; ` | ` is between
+            alternatives, for races).
     """
 
     path: Path
@@ -55,6 +56,11 @@ class CandidateFile:
     def space(self) -> Space | None:
         """None for a ModelNew, whose space is the largest of its target."""
         return None if self.python else _SPACES[self.path.suffix][self.facts.get("space", "pure")]
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        """How it may end."""
+        return tuple(Status(one) for one in self.facts.get("status", "passed").split(" | "))
 
     def is_seen_in(self, reason: str) -> bool:
         """Whether a reason names what it must."""
