@@ -7,12 +7,14 @@ answers are remembered, and a query of known words is a sum of a few of them.
 import re
 import sqlite3
 import threading
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
-from itertools import accumulate, islice
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hiera_mcp.model.knowledge import Entry
 from hiera_mcp.model.words import phrases
@@ -37,18 +39,13 @@ SELECT entry, relevance FROM (
 ORDER BY relevance DESC, entry"""
 Groups = tuple[int, ...] | None
 """Those that pass the filters; None: all."""
-Relevance = Mapping[int, float]
-"""Number of an entry → bm25."""
 
 
 class Ranking(NamedTuple):
-    """Entries that hold a word, the best first."""
+    """Entries that hold a word, with their bm25."""
 
-    numbers: Sequence[int]
-    relevance: Sequence[float]
-
-    def hits(self) -> Iterable[tuple[int, float]]:
-        return zip(self.numbers, self.relevance, strict=True)
+    numbers: NDArray[np.uint32]
+    relevance: NDArray[np.float64]
 
 
 class TextIndex:
@@ -63,7 +60,7 @@ class TextIndex:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._frequency = lru_cache(KNOWN_WORDS)(self._count)
         self._ranking = lru_cache(KNOWN_WORDS)(self._ranked)
-        self._group_of = tuple(group for _, group in entries)
+        self._group_of = np.array([group for _, group in entries], np.uint32)
         self._fill(entries)
 
     def search(self, query: str, groups: Groups, limit: int) -> list[tuple[int, float]]:
@@ -74,14 +71,17 @@ class TextIndex:
         words = self._telling([_plain(word) for word in phrases(query)[:MAX_WORDS]])
         if not words:
             return []
-        cut = (
-            self._frequency(words[0]) > MAX_RANKED
-        )  # not all that hold the word are ranked: let them be the right ones
-        found = [self._ranking(word, groups if cut else None).hits() for word in words]
-        hits = found[0] if len(found) == 1 else _best_first(reduce(_sum, map(dict, found)))
+        cut = self._frequency(words[0]) > MAX_RANKED  # not all that hold it are ranked: let them be the right ones
+        rankings = [self._ranking(word, groups if cut else None) for word in words]
+        total, held = np.zeros(len(self._group_of)), np.zeros(len(self._group_of), np.bool_)
+        for ranking in rankings:
+            total[ranking.numbers] += ranking.relevance
+            held[ranking.numbers] = True
+        found = np.flatnonzero(held)
         if groups is not None and not cut:
-            hits = self._within(groups, hits)
-        return list(islice(hits, limit))
+            found = found[np.isin(self._group_of[found], groups)]
+        best = found[np.argsort(-total[found], kind="stable")[:limit]]  # ties go by number
+        return list(zip(best.tolist(), total[best].tolist(), strict=True))
 
     def prepare(self) -> None:
         """Rank the common words before anybody waits for it."""
@@ -93,10 +93,6 @@ class TextIndex:
             if count >= COMMON:
                 self._frequency(f'"{word}"')
                 self._ranking(f'"{word}"', None)
-
-    def _within(self, groups: Sequence[int], hits: Iterable[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-        wanted = frozenset(groups)
-        return (hit for hit in hits if self._group_of[hit[0]] in wanted)
 
     def _telling(self, words: Sequence[str]) -> Sequence[str]:
         """The rarest words, as many as together occur in MAX_RANKED entries; bm25 weighs common ones least.
@@ -118,7 +114,7 @@ class TextIndex:
         """Of at most MAX_RANKED entries."""
         within = "1" if groups is None else f"groups.number IN ({','.join(map(str, groups))})"
         rows = self._read(_RANKED.format(within=within), word)
-        return Ranking(array("I", [number for number, _ in rows]), array("d", [relevance for _, relevance in rows]))
+        return Ranking(np.array([number for number, _ in rows], np.uint32), np.array([r for _, r in rows], np.float64))
 
     def _read(self, sql: str, word: str) -> list[tuple[int, float]]:
         with self._lock:
@@ -138,21 +134,6 @@ class TextIndex:
 def _plain(word: str) -> str:
     """The word as the index reads it, to which case and signs mean nothing: of fewer words more are remembered."""
     return f'"{_SIGNS.sub(" ", word.lower()).strip()}"' if word.isascii() else word
-
-
-def _sum(one: Relevance, other: Relevance) -> Relevance:
-    """Dictionary operations, which run in C, for all but the entries that hold words of both."""
-    total = {**one, **other}
-    for number in one.keys() & other.keys():
-        total[number] = one[number] + other[number]
-    return total
-
-
-def _best_first(found: Relevance) -> list[tuple[int, float]]:
-    """Ties go by number."""
-    numbers = sorted(found)
-    numbers.sort(key=found.__getitem__, reverse=True)  # sorting keeps the order of equals
-    return [(number, found[number]) for number in numbers]
 
 
 def _texts(entry: Entry) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ import anyio
 import pydantic_core
 from mcp import MCPError
 from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.runner import serve_one
+from mcp.server.session import ServerSession
 from mcp.server.streamable_http import (
     MCP_SESSION_ID_HEADER,
     StreamableHTTPServerTransport,
@@ -29,7 +30,8 @@ from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp.types import DEFAULT_NEGOTIATED_VERSION, JSONRPCRequest, RequestId
+from mcp.types import DEFAULT_NEGOTIATED_VERSION, CallToolRequestParams, CallToolResult, JSONRPCRequest, RequestId
+from opentelemetry import trace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -98,29 +100,47 @@ class DirectSessions(StreamableHTTPSessionManager):
 
     async def _result(self, request: Request, body: bytes) -> bytes | None:
         """The answer to a call of one of the tools; None: it is not one, or something is wrong with it."""
-        if len(body) > MAX_BODY:
+        if len(body) > MAX_BODY or self._observed():
             return None
         try:
             call = JSONRPCRequest.model_validate(pydantic_core.from_json(body), by_name=False)
-            name = (call.params or {}).get("name")
-            if call.method != "tools/call" or not isinstance(name, str) or name not in self._direct:
+            if call.method != "tools/call":
                 return None
-            result = await self._call(request, call)
-        except (ValueError, MCPError):  # of both parsers; nothing was changed, so the SDK may do it once more
+            asked = CallToolRequestParams.model_validate(call.params, by_name=False)
+            if asked.name not in self._direct or asked.meta:  # what comes with a call may ask for more than its result
+                return None
+            result = await self._call(request, call, asked)
+        except (ValueError, MCPError):  # nothing was changed, so the SDK may do it once more
             return None
-        return pydantic_core.to_json({"jsonrpc": "2.0", "id": call.id, "result": result})
+        whole = {"jsonrpc": "2.0", "id": call.id, "result": result}
+        return pydantic_core.to_json(whole, by_alias=True, exclude_none=True, exclude={"result": {"result_type"}})
 
-    async def _call(self, request: Request, call: JSONRPCRequest) -> dict[str, Any]:
+    async def _call(self, request: Request, call: JSONRPCRequest, asked: CallToolRequestParams) -> CallToolResult:
+        """As `ServerRunner` does it, which also checks the call and its result against the tables of each version."""
+        entry = self.app.get_request_handler(call.method)
+        assert entry is not None
         version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
         exchange = Exchange(
             transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
             request_id=call.id,
             message_metadata=ServerMessageMetadata(request_context=request),
         )
-        connection = Connection.from_envelope(version, None, None)
-        return await serve_one(
-            self.app, exchange, call.method, call.params, connection=connection, lifespan_state=self._lifespan_state
+        context = ServerRequestContext(
+            session=ServerSession(exchange, Connection.from_envelope(version, None, None)),
+            lifespan_context=self._lifespan_state,
+            protocol_version=version,
+            method=call.method,
+            params=call.params,
+            request_id=call.id,
+            request=request,
         )
+        result = await entry.handler(context, asked)
+        return CallToolResult.model_validate(result)
+
+    def _observed(self) -> bool:
+        """Whether somebody traces calls, or has put a middleware beside the SDK's own."""
+        foreign = any(not type(m).__module__.startswith("mcp.server.") for m in self.app.middleware)
+        return foreign or not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
     def _keep(self, session: StreamableHTTPServerTransport) -> None:
         """The session was used: it ends only after as long a silence as any other."""

@@ -77,6 +77,8 @@ class Lessons(Connection):
 
         A lesson that names no direction or space is about all of them.
         """
+        if not self.rows("SELECT 1 FROM lessons LIMIT 1"):  # usual, and a quarter of the time of a search by words
+            return ()
         if not query.strip():
             sql = f"SELECT * FROM lessons WHERE {_FILTERS} ORDER BY at DESC, rowid DESC LIMIT ?3"
             return tuple(lesson_of(row) for row in self.rows(sql, [direction, space, limit]))
