@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.record_runs import RESULTS, Recorded
+from benchmarks.record_runs import Recorded
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.memory import RoundRecord
 from hiera_mcp.model.plan import DecisionKind, OptionScore

@@ -1,0 +1,21 @@
+"""A depthwise 3 x 3 convolution with padding and bias."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=True)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def get_inputs():
+    return [torch.randn(32, 128, 56, 56)]
+
+
+def get_init_inputs():
+    return [128]

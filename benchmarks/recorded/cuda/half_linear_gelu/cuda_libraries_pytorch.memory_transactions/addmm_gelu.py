@@ -1,0 +1,12 @@
+# addmm brings the bias along, then GELU.
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features, out):
+        super().__init__()
+        self.fc = nn.Linear(features, out)
+
+    def forward(self, x):
+        return nn.functional.gelu(torch.addmm(self.fc.bias, x, self.fc.weight.t()))

@@ -1,0 +1,23 @@
+"""LayerNorm over rows of 1024."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, cols):
+        super().__init__()
+        self.norm = nn.LayerNorm(cols)
+        nn.init.normal_(self.norm.weight, 1.0, 0.1)
+        nn.init.normal_(self.norm.bias, 0.0, 0.1)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def get_inputs():
+    return [torch.randn(8192, 1024)]
+
+
+def get_init_inputs():
+    return [1024]
