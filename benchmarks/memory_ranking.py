@@ -288,7 +288,7 @@ def with_section(page: str, text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=Path, default=RESULTS, help="a recording of benchmarks.record_runs")
+    parser.add_argument("--runs", type=Path, required=True, help="a recording of benchmarks.record_runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--page", type=Path, help="write them into this page, between its marks")
     args = parser.parse_args()

@@ -5,7 +5,7 @@
 A folder of `recorded/cpu` or `recorded/cuda` holds `task.py` and, per pair of space and direction, a folder
 `SPACE.DIRECTION` of candidates. Each pair becomes a run of one round, so that its gain is over eager PyTorch; in addition all
 pairs of a task become the rounds of one run, where each gains over what was there before. Their order is rotated from task
-to task, so that none always comes first. Everything runs on this host (`cuda`: on the first GPU that CUDA_VISIBLE_DEVICES
+to task, so that none always comes first. These long runs come last. Everything runs on this host (`cuda`: on the first GPU that CUDA_VISIBLE_DEVICES
 shows), through the server, as any client's run. Runs that the database has already are passed over, so that a recording
 that was stopped goes on, and two may record different tasks into one database; --passes makes each of them several times,
 since a busy host measures badly. The result is what `hiera-mcp kb export` writes, with the tasks' contracts and the host.
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,18 +28,23 @@ from mcp import Client
 from pydantic import JsonValue
 
 from benchmarks.machine import describe
-from hiera_mcp.cli.connection import local
+from hiera_mcp.client.connect import in_memory
 from hiera_mcp.client.drive import drive
 from hiera_mcp.client.events import Evaluated, Event
 from hiera_mcp.client.script import Choice, Round, Script, Submission
 from hiera_mcp.client.session import ToolFailed
+from hiera_mcp.deps import open_deps
 from hiera_mcp.errors import RequestError
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.contract import Contract
 from hiera_mcp.model.memory import Memory
+from hiera_mcp.model.sanitizer import Sanitized, SanitizeRequest
 from hiera_mcp.model.space import MODEL_FILE, Target
 from hiera_mcp.sandbox.devices import gpus
+from hiera_mcp.sandbox.executor import Notify
 from hiera_mcp.sandbox.libraries import installed
+from hiera_mcp.sandbox.local import LocalExecutor
+from hiera_mcp.server import create_server
 from hiera_mcp.settings import Settings
 from hiera_mcp.store import Store
 
@@ -48,6 +54,13 @@ TASKS = Path(__file__).parent / "recorded"
 SUFFIXES = (".cpp", ".cu", ".py")
 ALL = 1_000_000
 REASON = "The recording tries every pair of space and direction."
+
+
+class TimedOnly(LocalExecutor):
+    """Without compute-sanitizer, which takes longer than all else and has no say in a time."""
+
+    async def sanitize(self, request: SanitizeRequest, notify: Notify) -> Sanitized:
+        return Sanitized(results=())
 
 
 class Recorded(Model):
@@ -118,8 +131,11 @@ async def record(settings: Settings, args: argparse.Namespace) -> bool:
     tasks = [task for task in tasks_of(TASKS / args.target) if not args.task or task.name in args.task]
     target = gpus()[0].target if args.target == "cuda" else "cpu"
     whole = True
-    async with local(settings) as client:
-        every = (one for n in range(args.passes) for task in tasks for one in scripts(task, target, n + 1))
+    every = [one for n in range(args.passes) for task in tasks for one in scripts(task, target, n + 1)]
+    every.sort(key=lambda script: len(script.rounds) > 1)
+    async with in_memory(
+        create_server(partial(open_deps, settings, TimedOnly(cache_dir=settings.cache_dir)))
+    ) as client:
         for script in (script for script in every if script.goal not in done):
             if time.monotonic() > end:
                 print(f"Out of time before: {script.goal}", flush=True)
