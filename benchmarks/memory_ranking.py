@@ -1,8 +1,8 @@
 """Does memory of other tasks rank spaces and directions better than the rubric alone does?
 
-    python -m benchmarks.memory_ranking [--runs FILE] [--out FILE] [--page docs/planning.md]
+    python -m benchmarks.memory_ranking [--runs FILE]… [--out FILE] [--page docs/planning.md]
 
-Leave one task out: each recorded task is planned at its first step, once with the rounds of all other tasks as memory and
+Without --runs all recordings of benchmarks/results. Leave one task out: each recorded task is planned at its first step, once with the rounds of all other tasks as memory and
 once without, and the scores are compared with what its own runs gained. *Regret* is how much more the best option that was
 tried gained than the recommended one, as a factor; *tau* is Kendall's tau-b between scores and gains. The gain of a
 direction is the mean (on the log scale) of its measurements over eager PyTorch, and never below 1: whoever gains nothing
@@ -20,7 +20,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -38,6 +38,7 @@ from hiera_mcp.planning.space import score_spaces
 from hiera_mcp.planning.tables import table
 
 MARK = "memory-ranking"
+RESULTS, RECORDING = Path(__file__).parent / "results", "recorded_runs_"
 SAMPLES = 10_000
 CLOSE = math.log(1.05)
 """A recommendation counts as the best one within 5 %."""
@@ -153,8 +154,12 @@ def leave_one_task_out(recorded: Recorded, method: Method) -> list[Ranked]:
         own = [r for r in recorded.memory.rounds if r.task_id == task_id]
         cells = cells_of(r for r in recorded.memory.rounds if r.task_id != task_id) if method.remembers else ()
         evidence = partial(gather, contract, libraries=recorded.libraries, memory=cells)
-        found += [ranked(contract.task.name, *one) for one in decisions(contract, own, evidence, method)]
+        found += [ranked(_name(contract), *one) for one in decisions(contract, own, evidence, method)]
     return found
+
+
+def _name(contract: Contract) -> str:
+    return f"{contract.task.name} on {contract.target}"
 
 
 def summary(rows: Sequence[Ranked]) -> dict[str, float]:
@@ -193,7 +198,7 @@ def chance(recorded: Recorded) -> list[Ranked]:
         evidence = partial(gather, contract, libraries=recorded.libraries)
         for decision, gains, scores in decisions(contract, own, evidence, WITHOUT):
             tried = [gains[o] for o in scores if o in gains]
-            found.append(Ranked(contract.task.name, decision, max(tried) - fmean(tried), None))
+            found.append(Ranked(_name(contract), decision, max(tried) - fmean(tried), None))
     return found
 
 
@@ -235,46 +240,43 @@ def measured(recorded: Recorded) -> dict[str, Any]:
             "with_against_without": difference(part[WITH.name], part[WITHOUT.name]),
             "with_against_random": difference(part[WITH.name], part[AT_RANDOM]),
         }
-    regrets = [
-        {m.name: round(math.exp(rows[m.name][n].regret), 3) for m in METHODS} for n in range(len(rows[WITH.name]))
-    ]
-    ranks = zip(rows[WITH.name], regrets, strict=True)
-    report["regrets"] = [{"task": row.task, "decision": row.decision, **found} for row, found in ranks]
+    kinds = (SPACE, DIRECTION)
+    both = zip(rows[WITH.name], rows[WITHOUT.name], strict=True)
+    report["pairs"] = [[asdict(a), asdict(b)] for a, b in both if a.decision.startswith(kinds)]
     return report
+
+
+def together(reports: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """The same over the decisions of all recordings; those of one task are drawn together, also of several recordings."""
+    every = [(Ranked(**a), Ranked(**b)) for report in reports for a, b in report["pairs"]]
+    return {"decisions": len(every), **difference([a for a, _ in every], [b for _, b in every])}
 
 
 def section(report: Mapping[str, Any]) -> str:
     """The figures as docs/planning.md shows them."""
-    head = ("decision", "ranked", "regret", "best one recommended", "tau")
-    names = (*(m.name for m in METHODS), AT_RANDOM)
-    rows: list[tuple[str, ...]] = []
-    for kind in KINDS:
-        for name in names:
-            s = report[kind][name]
-            tau = "–" if name == AT_RANDOM else f"{s['tau']:.2f}"
-            rows.append((kind, name, f"{s['regret']:.2f}×", f"{s['top_1']:.0%}" if tau != "–" else "–", tau))
-    notes = [_note(kind, report[kind]) for kind in KINDS]
-    machine = report["recorded_on"]
-    where = f"{machine['processor']}, {machine['processors']} processors"
+    head = ("recording", "decision", "number", "regret", "best one recommended", "tau", "regret at random")
+    rows = [_row(name, kind, one) for name, one in report["recordings"].items() for kind in (SPACE, DIRECTION)]
+    every = report["together"]
+    tau = every["tau_gained"]
     what = (
-        f"{report['rounds']} rounds of {report['tasks']} tasks, recorded on {where}; tau between two measurements of the same "
-        f"candidates: {report['tau_of_two_measurements']:.2f}."
+        f"Without memory → with memory. All {every['decisions']} decisions together: with memory the regret is "
+        f"{_less(every)} smaller, tau greater by {tau['mean']:.2f} [{tau['low']:.2f}, {tau['high']:.2f}]."
     )
-    return "\n\n".join([what, table(head, rows), " ".join(notes)])
+    return "\n\n".join([table(head, rows), what])
 
 
-def _note(kind: str, part: Mapping[str, Any]) -> str:
-    gained = part["with_against_without"]["tau_gained"]
-    return (
-        f"{kind.capitalize()}, {part['decisions']} decisions: with memory the regret is {_less(part['with_against_without'])} smaller "
-        f"than without, tau greater by {gained['mean']:.2f} [{gained['low']:.2f}, {gained['high']:.2f}]; the regret is "
-        f"{_less(part['with_against_random'])} smaller than at random."
+def _row(name: str, kind: str, report: Mapping[str, Any]) -> tuple[str, ...]:
+    part = report[kind]
+    without, remembered = part[WITHOUT.name], part[WITH.name]
+    regret, top, tau = (
+        f"{without[k]:{f}} → {remembered[k]:{f}}" for k, f in (("regret", ".3f"), ("top_1", ".0%"), ("tau", ".2f"))
     )
+    return name, kind, str(part["decisions"]), regret, top, tau, f"{part[AT_RANDOM]['regret']:.2f}"
 
 
 def _less(compared: Mapping[str, Any]) -> str:
     mean, low, high = (math.exp(compared["regret_saved_log"][x]) for x in ("mean", "low", "high"))
-    return f"{mean:.2f}× [{low:.2f}, {high:.2f}]"
+    return f"{mean:.3f}× [{low:.3f}, {high:.3f}]"
 
 
 def with_section(page: str, text: str) -> str:
@@ -288,19 +290,24 @@ def with_section(page: str, text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=Path, required=True, help="a recording of benchmarks.record_runs")
+    parser.add_argument("--runs", type=Path, action="append", help="a recording of benchmarks.record_runs")
     parser.add_argument("--out", type=Path, help="write the figures as JSON")
     parser.add_argument("--page", type=Path, help="write them into this page, between its marks")
     args = parser.parse_args()
-    recording = Recorded.model_validate_json(args.runs.read_text(encoding="utf-8"))
-    report = {"recorded_on": recording.machine, **measured(recording)}
-    text = json.dumps(report, indent=1)
+    files = args.runs or sorted(RESULTS.glob(f"{RECORDING}*.json"), reverse=True)
+    found = {path.stem.removeprefix(RECORDING): _report(path) for path in files}
+    report = {"recordings": found, "together": together([*found.values()])}
     if args.out:
-        args.out.write_text(text + "\n", encoding="utf-8")
+        args.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     if args.page:
         args.page.write_text(with_section(args.page.read_text(encoding="utf-8"), section(report)), encoding="utf-8")
     print(section(report))
     return 0
+
+
+def _report(path: Path) -> dict[str, Any]:
+    recording = Recorded.model_validate_json(path.read_text(encoding="utf-8"))
+    return {"recorded_on": recording.machine, **measured(recording)}
 
 
 if __name__ == "__main__":

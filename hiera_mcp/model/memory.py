@@ -110,6 +110,14 @@ class Memory(Model):
     lessons: tuple[Lesson, ...] = ()
 
 
+class Surplus(Model):
+    """How much more some rounds gained (natural logarithm) than was to be expected there."""
+
+    total: float
+    squares: float
+    """Sum of the squares."""
+
+
 class Cell(Model):
     """All rounds of one kind, counted together."""
 
@@ -125,14 +133,12 @@ class Cell(Model):
     """Rounds that gave something faster than what was there before."""
     failed: int
     """Rounds in which no candidate passed."""
-    gain: float
-    """Sum of the natural logarithms of their gains; a round that won nothing has a gain of 1×."""
     room: float
     """Sum of the natural logarithms of what they started from over the floor."""
-    surplus: float
-    """Sum of how much more they gained (logarithm) than rounds like them did."""
-    squares: float
-    """Sum of the squares of the same."""
+    over_task: Surplus
+    """Beyond what rounds of the same task gained of their room: what tells of the space."""
+    over_space: Surplus
+    """Beyond what rounds of the same task and space did: what tells of the direction."""
 
 
 def is_cpu_space(space: Space) -> bool:

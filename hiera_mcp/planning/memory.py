@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from hiera_mcp.model.base import Model
 from hiera_mcp.model.contract import OperatorKind
 from hiera_mcp.model.evaluation import Interval
-from hiera_mcp.model.memory import Bound, Cell, RoundRecord, bound_of, device_key, dominant_kind, is_cpu_space
+from hiera_mcp.model.memory import Bound, Cell, RoundRecord, Surplus, bound_of, device_key, dominant_kind, is_cpu_space
 from hiera_mcp.model.space import Direction, Space, is_cpu
 from hiera_mcp.planning.evidence import Evidence
 from hiera_mcp.planning.parents import speedup_ratio
@@ -28,7 +28,9 @@ FEWEST_PSEUDO_ROUNDS, MOST_PSEUDO_ROUNDS = 2.0, 50.0
 HALF_WEIGHT_ROUNDS = 8.0
 """Rounds with which memory has half of its greatest weight."""
 MOST = math.log(16)
-"""No round counts for a greater gain or more room: beyond, both say more of the code that it started from."""
+"""No round counts for a greater gain, loss or room: beyond, they say more of the code at hand than of what was tried."""
+LOSS = -math.log(4)
+"""What a round counts for in which nothing passed."""
 USUAL_ROOM = math.log(4)
 """Room of a round that is not known, of a pseudo-round, and of the code for which an advantage is stated: 4 times the floor."""
 USUAL_SHARE = 0.2
@@ -67,17 +69,18 @@ class Prior(Model):
 
 _Circle = str
 """Names rounds that have something in common."""
+_Circles = tuple[_Circle, _Circle, _Circle]
+"""Among which rounds a round is: the narrowest circle first."""
 
 
 class _Round(NamedTuple):
-    """A round with its numbers, on the log scale, and the circles that it is in."""
+    """A round with its numbers, on the log scale, and the circles with which it is compared."""
 
     record: RoundRecord
     gain: float
     room: float
-    task: _Circle
-    kind: _Circle
-    stage: _Circle
+    of_task: _Circles
+    of_space: _Circles
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class _Seen:
     """A cell as the present situation sees it."""
 
     cell: Cell
+    surplus: Surplus
     reached: int
     """How many levels of likeness it reaches; the first is the kind of operator."""
 
@@ -96,10 +100,12 @@ _Bounds = tuple[float, float, float]
 def gain(record: RoundRecord) -> float:
     """Natural logarithm of a round's gain: its best candidate over all before it, or over eager PyTorch in the first.
 
-    By the same rule by which a round is won: 0 unless the whole interval lies above 1. Keeping what was there costs
-    nothing. Never above MOST.
+    Negative for what is slower, since how much slower says what to expect of the like. Between -MOST and MOST; a round in
+    which nothing passed counts as LOSS.
     """
-    return 0.0 if record.best is None else _gain(_bounds(record.best), record.before and _bounds(record.before))
+    if record.best is None:
+        return LOSS
+    return _gain(_bounds(record.best), record.before and _bounds(record.before))
 
 
 def _bounds(interval: Interval) -> _Bounds:
@@ -109,8 +115,17 @@ def _bounds(interval: Interval) -> _Bounds:
 @lru_cache(maxsize=1 << 16)
 def _gain(best: _Bounds, before: _Bounds | None) -> float:
     """Remembered, since every decision counts all rounds again."""
-    ratio = _interval(best) if before is None else speedup_ratio(_interval(best), _interval(before))
-    return min(math.log(ratio.median), MOST) if ratio.low > 1 else 0.0
+    ratio = _ratio(best, before)
+    return max(-MOST, min(math.log(ratio.median), MOST)) if ratio.median > 0 else -MOST
+
+
+def _won(record: RoundRecord) -> bool:
+    """Whether something was faster than what was there before: the whole interval lies above 1."""
+    return record.best is not None and _ratio(_bounds(record.best), record.before and _bounds(record.before)).low > 1
+
+
+def _ratio(best: _Bounds, before: _Bounds | None) -> Interval:
+    return _interval(best) if before is None else speedup_ratio(_interval(best), _interval(before))
 
 
 def _interval(bounds: _Bounds) -> Interval:
@@ -124,8 +139,8 @@ def room(record: RoundRecord) -> float:
 
 def cells_of(records: Iterable[RoundRecord]) -> tuple[Cell, ...]:
     """The records counted together, in a fixed order; the order of the records does not matter."""
-    rounds = [_Round(r, gain(r), room(r), *_circles(r)) for r in records]
-    expected = _expectations(rounds)
+    rounds = [_Round(r, gain(r), room(r), _circles(r, ""), _circles(r, r.space)) for r in records]
+    expected = _expectations([(r, r.of_task) for r in rounds]) | _expectations([(r, r.of_space) for r in rounds])
     groups: dict[tuple[str, str, str, str, str, bool], list[_Round]] = defaultdict(list)
     for one in rounds:
         r = one.record
@@ -135,7 +150,6 @@ def cells_of(records: Iterable[RoundRecord]) -> tuple[Cell, ...]:
 
 def _cell(rounds: Sequence[_Round], expected: Mapping[_Circle, float]) -> Cell:
     one = rounds[0].record
-    surplus = [r.gain - r.room * expected[r.task] for r in rounds]
     return Cell(
         operator_kind=one.operator_kind,
         bound=one.bound,
@@ -144,37 +158,41 @@ def _cell(rounds: Sequence[_Round], expected: Mapping[_Circle, float]) -> Cell:
         direction=one.direction,
         first=one.before is None,
         rounds=len(rounds),
-        won=sum(r.gain > 0 for r in rounds),
+        won=sum(_won(r.record) for r in rounds),
         failed=sum(r.record.best is None for r in rounds),
-        gain=math.fsum(r.gain for r in rounds),
         room=math.fsum(r.room for r in rounds),
-        surplus=math.fsum(surplus),
-        squares=math.fsum(x * x for x in surplus),
+        over_task=_surplus([r.gain - r.room * expected[r.of_task[0]] for r in rounds]),
+        over_space=_surplus([r.gain - r.room * expected[r.of_space[0]] for r in rounds]),
     )
 
 
-def _circles(record: RoundRecord) -> tuple[_Circle, _Circle, _Circle]:
-    """Among which rounds it is: of its task, of its kind of operator, of its stage; all on its platform."""
-    stage = f"{record.device == 'cpu'} {record.before is None}"
+def _surplus(found: Sequence[float]) -> Surplus:
+    return Surplus(total=math.fsum(found), squares=math.fsum(x * x for x in found))
+
+
+def _circles(record: RoundRecord, space: str) -> _Circles:
+    """Of its task, of its kind of operator, of its stage: all on its platform, and in `space` if one is named."""
+    stage = f"{record.device == 'cpu'} {record.before is None} {space}"
     kind = f"{stage} {record.operator_kind}"
     return f"{kind} {record.device} {record.task_id}", kind, stage
 
 
-def _expectations(rounds: Sequence[_Round]) -> Mapping[_Circle, float]:
-    """Task → the part of its room that a round is expected to gain, whatever is tried in it: as rounds of the same task did,
-    of the same kind of operator, and of the same stage, each more general one with FEWEST_PSEUDO_ROUNDS in the next.
+def _expectations(rounds: Sequence[tuple[_Round, _Circles]]) -> dict[_Circle, float]:
+    """Narrowest circle → the part of its room that a round is expected to gain, whatever is tried in it: as rounds of the
+    same task did, of the same kind of operator, and of the same stage, each more general one with FEWEST_PSEUDO_ROUNDS in
+    the next.
 
     Some tasks have more to gain, and so have first rounds: an option is not better because it was tried there.
     """
     gains: dict[_Circle, list[float]] = defaultdict(list)
     rooms: dict[_Circle, list[float]] = defaultdict(list)
-    for r in rounds:
-        for circle in (r.task, r.kind, r.stage):
+    for r, circles in rounds:
+        for circle in circles:
             gains[circle].append(r.gain)
             rooms[circle].append(r.room)
     sums = {circle: (math.fsum(gains[circle]), math.fsum(rooms[circle])) for circle in gains}
     expected: dict[_Circle, float] = {}
-    for task, kind, stage in {r.task: (r.task, r.kind, r.stage) for r in rounds}.values():
+    for task, kind, stage in dict.fromkeys(circles for _, circles in rounds):
         share = _share(*_without(sums[stage], sums[kind]), USUAL_SHARE, FEWEST_PSEUDO_ROUNDS)
         share = _share(*_without(sums[kind], sums[task]), share, FEWEST_PSEUDO_ROUNDS)
         expected[task] = _share(*sums[task], share, FEWEST_PSEUDO_ROUNDS)
@@ -188,13 +206,17 @@ def _without(all_of_them: tuple[float, float], these: tuple[float, float]) -> tu
 def space_priors(cells: Sequence[Cell], situation: Situation, spaces: Sequence[Space]) -> dict[Space, Prior] | None:
     """What earlier rounds say of each space; None when there are none on this platform."""
     here = [c for c in cells if is_cpu_space(c.space) == situation.cpu]
-    return _priors(here, spaces, lambda c: c.space, _levels(situation)) if here else None
+    levels = _levels(situation)
+    seen = [_Seen(c, c.over_task, _reached(c, levels)) for c in here]
+    return _priors(seen, spaces, lambda c: c.space, len(levels)) if here else None
 
 
 def direction_priors(cells: Sequence[Cell], situation: Situation) -> dict[Direction, Prior] | None:
     """What earlier rounds say of each direction; None when there are none with a direction on this platform."""
     here = [c for c in cells if is_cpu_space(c.space) == situation.cpu and c.direction is not None]
-    return _priors(here, tuple(Direction), lambda c: c.direction, _levels(situation)) if here else None
+    levels = _levels(situation)
+    seen = [_Seen(c, c.over_space, _reached(c, levels)) for c in here]
+    return _priors(seen, tuple(Direction), lambda c: c.direction, len(levels)) if here else None
 
 
 def situation_of(evidence: Evidence, space: Space | None = None) -> Situation:
@@ -244,14 +266,13 @@ def _levels(situation: Situation) -> tuple[Matches, ...]:
 
 
 def _priors(
-    cells: Sequence[Cell], options: Sequence[Option], option_of: Callable[[Cell], object], levels: Sequence[Matches]
+    seen: Sequence[_Seen], options: Sequence[Option], option_of: Callable[[Cell], object], levels: int
 ) -> dict[Option, Prior]:
-    seen = [_Seen(c, _reached(c, levels)) for c in cells]
     own: dict[Option, list[_Seen]] = {option: [s for s in seen if option_of(s.cell) == option] for option in options}
     pseudo = _pseudo_rounds(own)
-    surplus = {option: _shrunk(own[option], len(levels), pseudo) for option in options}
+    surplus = {option: _shrunk(own[option], levels, pseudo) for option in options}
     average = math.fsum(surplus.values()) / len(options)
-    alike = sum(s.cell.rounds * (1 + s.reached) for s in seen) / (1 + len(levels))
+    alike = sum(s.cell.rounds * (1 + s.reached) for s in seen) / (1 + levels)
     weight = alike / (alike + HALF_WEIGHT_ROUNDS)
     return {o: _prior(own[o], math.exp(USUAL_ROOM * (surplus[o] - average)), weight) for o in options}
 
@@ -272,11 +293,11 @@ def _pseudo_rounds(own: Mapping[Option, Sequence[_Seen]]) -> float:
 
     Where options do not differ beyond the spread of their rounds, what was seen counts for little.
     """
-    groups: dict[tuple[object, OperatorKind], list[Cell]] = defaultdict(list)
+    groups: dict[tuple[object, OperatorKind], list[_Seen]] = defaultdict(list)
     for option, seen in own.items():
         for s in seen:
-            groups[option, s.cell.operator_kind].append(s.cell)
-    if len(groups) < 2 or sum(c.rounds for cells in groups.values() for c in cells) <= len(groups):
+            groups[option, s.cell.operator_kind].append(s)
+    if len(groups) < 2 or sum(s.cell.rounds for seen in groups.values() for s in seen) <= len(groups):
         return FEWEST_PSEUDO_ROUNDS
     within, between = _variances([*groups.values()])
     if between * MOST_PSEUDO_ROUNDS <= within:
@@ -284,14 +305,14 @@ def _pseudo_rounds(own: Mapping[Option, Sequence[_Seen]]) -> float:
     return max(FEWEST_PSEUDO_ROUNDS, within / between)
 
 
-def _variances(groups: Sequence[Sequence[Cell]]) -> tuple[float, float]:
+def _variances(groups: Sequence[Sequence[_Seen]]) -> tuple[float, float]:
     """Of rounds within a group, and of the groups' means, by analysis of variance (one way, method of moments)."""
-    counts = [sum(c.rounds for c in cells) for cells in groups]
-    means = [math.fsum(c.surplus for c in cells) / n for cells, n in zip(groups, counts, strict=True)]
+    counts = [sum(s.cell.rounds for s in seen) for seen in groups]
+    means = [math.fsum(s.surplus.total for s in seen) / n for seen, n in zip(groups, counts, strict=True)]
     rounds, degrees = sum(counts), len(counts) - 1
     mean = math.fsum(n * m for n, m in zip(counts, means, strict=True)) / rounds
     explained = math.fsum(n * (m - mean) ** 2 for n, m in zip(counts, means, strict=True))
-    squares = math.fsum(c.squares for cells in groups for c in cells)
+    squares = math.fsum(s.surplus.squares for seen in groups for s in seen)
     within = max(0.0, squares - math.fsum(n * m * m for n, m in zip(counts, means, strict=True))) / (
         rounds - len(counts)
     )
@@ -304,7 +325,7 @@ def _shrunk(seen: Sequence[_Seen], levels: int, pseudo_rounds: float) -> float:
     estimate = 0.0
     for reached in range(levels + 1):
         ring = [s for s in seen if s.reached == reached]
-        gained, room = math.fsum(s.cell.surplus for s in ring), math.fsum(s.cell.room for s in ring)
+        gained, room = math.fsum(s.surplus.total for s in ring), math.fsum(s.cell.room for s in ring)
         estimate = _share(gained, room, estimate, pseudo_rounds)
     return estimate
 
