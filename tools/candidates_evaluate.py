@@ -22,7 +22,7 @@ from hiera_mcp.store import NewCandidate, Store
 from hiera_mcp.tools.base import ADDS, DEFAULT_WAIT_S, Ctx, LongResult, RunId, Tool, WaitS, deps_of, finish, unfinished
 from hiera_mcp.tools.pairs import time_together
 from hiera_mcp.tools.run_state import NOT_EVALUATED, RunState, load_run
-from hiera_mcp.tools.sanitizing import check_best
+from hiera_mcp.tools.sanitizing import watch_best
 from hiera_mcp.tools.sources import Submission, check_files
 from hiera_mcp.tools.views import CandidateRow
 
@@ -63,7 +63,8 @@ async def hiera_candidates_evaluate(
     Give parent_id when a candidate is derived from another. Returns per candidate a status (passed, wrong_output,
     compile_error, invalid_space, crash, timeout, resource_limit, suspect), the reason, and if passed: time, speed-up
     over eager PyTorch with 95 % interval, error margin, time / floor, comparison with its parent; also the run's best.
-    A failed candidate is a result, not an error. Each result is stored as soon as it is known.
+    A failed candidate is a result, not an error. Each result is stored as soon as it is known. On a GPU compute-sanitizer
+    looks at a new best afterwards; hiera_run_status tells what it found.
     Not done within wait_s: call hiera_job. Next: plan the next round, profile the best, or finish.
     """
     deps = deps_of(ctx)
@@ -171,7 +172,7 @@ async def _evaluate(deps: Deps, run_id: str, notify: Notify, ids: Sequence[str])
         raise batch.errors[0]
     for candidate in candidates:
         await _meet_rivals(deps, candidate, notify)
-    await check_best(deps, run_id, notify)
+    await watch_best(deps, run_id)
     state = await deps.database(lambda s: load_run(s, run_id))
     found = {row.candidate_id: row for row in state.rows}
     best = found.get(state.best_id or "")

@@ -1,4 +1,7 @@
-"""Have compute-sanitizer look at candidates: at one on request, and at each new best on a GPU."""
+"""Have compute-sanitizer look at candidates: at one on request, and at each new best on a GPU.
+
+That takes longer than all else, so a new best is looked at by a job of its own, beside what the client does next.
+"""
 
 from functools import partial
 
@@ -16,15 +19,23 @@ from hiera_mcp.tools.run_state import load_run
 from hiera_mcp.tools.sanitized import sanitizer_view
 
 NEW_BEST_S = 60.0
-"""So long may each tool take on a new best: a run must not wait for it much longer than for an evaluation."""
+"""So long may each tool take on a new best: each keeps the GPU from other work meanwhile."""
 NOTHING_BUILT = (Status.COMPILE_ERROR, Status.INVALID_SPACE)
 
 
-async def check_best(deps: Deps, run_id: str, notify: Notify) -> None:
-    """Look at the run's best where that has not been done; one that touches memory it must not makes room for the next."""
-    while (best := await deps.database(partial(_unchecked_best, run_id))) is not None:
-        await sanitize(deps, best, notify, NEW_BEST_S)
-        await deps.database(partial(_set_best, run_id))
+async def watch_best(deps: Deps, run_id: str) -> None:
+    """Submit a job that looks at the run's best, where that has not been done and is not under way."""
+    best = await deps.database(partial(_unwatched_best, run_id))
+    if best is not None:
+        asked: JsonValue = {"candidate_id": best.id}
+        await deps.jobs.submit("sanitize", partial(_look, deps, best), run_id=run_id, request=asked, key=best.id)
+
+
+async def _look(deps: Deps, best: Candidate, notify: Notify, _: object) -> JsonValue:
+    """The work of that job. A best that touches memory it must not makes room for the next one, which is looked at too."""
+    found = await on_request(deps, best, NEW_BEST_S, notify, None)
+    await watch_best(deps, best.run_id)
+    return found
 
 
 async def sanitize(deps: Deps, candidate: Candidate, notify: Notify, tool_s: float) -> Sanitized:
@@ -65,7 +76,7 @@ def runnable(store: Store, candidate_id: str) -> Candidate:
     )
 
 
-def _unchecked_best(run_id: str, store: Store) -> Candidate | None:
+def _unwatched_best(run_id: str, store: Store) -> Candidate | None:
     state = load_run(store, run_id)
     if state.best_id is None or state.best_id in state.checked or is_cpu(state.contract.target):
         return None

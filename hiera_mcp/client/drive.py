@@ -149,6 +149,8 @@ def _fitted(candidate: Submission, contract: ContractView) -> Submission:
 
 
 async def _finish(session: Session, contract: ContractView, run_id: str, started: float) -> RunReport:
+    while jobs := (await _status(session, run_id)).open_jobs:  # compute-sanitizer may still look at the best
+        await session.ended(jobs[0].job_id)
     answer: Answer = await session.call("hiera_run_finish", run_id=run_id)
     return RunReport(
         contract=contract,

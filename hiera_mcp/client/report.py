@@ -85,6 +85,12 @@ class DecisionRow(View):
     prediction: str = ""
 
 
+class OpenJob(View):
+    """Work of a run that has not ended."""
+
+    job_id: str
+
+
 class RunView(View):
     """Where a run stands."""
 
@@ -101,6 +107,7 @@ class RunView(View):
     decisions: tuple[DecisionRow, ...] = ()
     plan: tuple[str, ...] = ()
     """What the planner does without."""
+    open_jobs: tuple[OpenJob, ...] = ()
     trajectory_uri: str
     database: str
 

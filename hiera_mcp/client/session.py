@@ -60,14 +60,21 @@ class Session:
             ToolFailed: the job failed, was cancelled or interrupted.
         """
         answer = await self.call(tool, wait_s=WAIT_S, **arguments)
-        while not JobState(answer["state"]).ended:
-            job = await self.call("hiera_job", job_id=str(answer["job_id"]), wait_s=WAIT_S)
+        if not JobState(answer["state"]).ended:
+            job = await self.ended(str(answer["job_id"]))
             result: Answer = job["result"] or {}
             answer = answer | result | {"state": job["state"], "error": job["error"]}
         if answer["state"] != JobState.DONE:
             why = answer.get("error") or answer.get("next_step") or "no reason was given"
             raise ToolFailed(f"{tool}: job {answer['job_id']} {_ENDED[JobState(answer['state'])]}: {why}")
         return answer
+
+    async def ended(self, job_id: str) -> Answer:
+        """A job once it has ended, however it did."""
+        while True:
+            job = await self.call("hiera_job", job_id=job_id, wait_s=WAIT_S)
+            if JobState(job["state"]).ended:
+                return job
 
     async def read(self, uri: str) -> str:
         """The text of a resource.

@@ -69,7 +69,7 @@ class Job(Model):
     """One piece of long work. Lives in the store, so that it outlives a call, a client and a server."""
 
     id: Text
-    kind: Literal["contract_build", "check", "evaluate", "profile"]
+    kind: Literal["contract_build", "check", "evaluate", "profile", "sanitize"]
     state: JobState
     run_id: str | None
     message: str

@@ -29,6 +29,8 @@ class RunState(Model):
     candidates_left: int
     """Of the current round."""
     pending_jobs: tuple[str, ...] = ()
+    sanitizing: tuple[str, ...] = ()
+    """Jobs in which compute-sanitizer looks at the best; only the end of the run waits for them."""
     without_result: tuple[str, ...] = ()
     """Names of this round's candidates that have no result and will not get one by waiting."""
     best_candidate_id: str | None = None
@@ -62,7 +64,19 @@ def next_step(state: RunState) -> str:
         )
     if state.pending_jobs:
         return f'Work is under way: hiera_job(job_id="{state.pending_jobs[0]}", action="wait").'
-    return _resubmit(state) + _onward(state)
+    return _resubmit(state) + _sanitized(state) + _onward(state)
+
+
+def _sanitized(state: RunState) -> str:
+    """What to wait for before the run can be finished; empty where the round goes on."""
+    if not state.sanitizing or not state.submitted:
+        return ""
+    if not (state.compiled_only or state.round >= state.rounds or _goal(state)):
+        return ""
+    return (
+        "compute-sanitizer is looking at the best candidate, which may cost it its place: "
+        f'hiera_job(job_id="{state.sanitizing[0]}", action="wait"). Then: '
+    )
 
 
 def _onward(state: RunState) -> str:

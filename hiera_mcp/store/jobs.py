@@ -9,7 +9,7 @@ from hiera_mcp.errors import RequestError
 from hiera_mcp.model.run import Job, JobState
 from hiera_mcp.store.database import Connection, Row, new_id, now
 
-JobKind = Literal["contract_build", "check", "evaluate", "profile"]
+JobKind = Literal["contract_build", "check", "evaluate", "profile", "sanitize"]
 
 
 class Jobs(Connection):

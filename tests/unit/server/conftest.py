@@ -158,6 +158,8 @@ class ScriptedExecutor:
     """What the next profiles find; without them a short one without counters."""
     sanitized: list[Sanitized] = field(default_factory=list[Sanitized])
     """What compute-sanitizer says next; without them, that there is nothing to look at."""
+    looks_on: anyio.Event | None = None
+    """Where there is one, compute-sanitizer says nothing before it is set."""
     doctor_report: DoctorReport = field(
         default_factory=lambda: DoctorReport(
             isolation=(), chosen=None, targets=(), gpus=(), tools={}, advice=("nothing to do",)
@@ -197,6 +199,8 @@ class ScriptedExecutor:
 
     async def sanitize(self, request: SanitizeRequest, notify: Notify) -> Sanitized:
         self.started.append(f"sanitize {' '.join(request.sources.values())}")
+        if self.looks_on is not None:
+            await self.looks_on.wait()
         if self.sanitized:
             return self.sanitized.pop(0)
         return Sanitized(results=tuple(ToolResult(tool=tool, status="cpu") for tool in request.tools))
@@ -288,6 +292,12 @@ class Caller:
         run = await self("hiera_run_start", contract_id=self.contract_id, **budget)
         await self.plan(run["run_id"])
         return run["run_id"]
+
+    async def settled(self, run_id: str) -> Answer:
+        """The status of a run once none of its work is open."""
+        while jobs := (status := await self("hiera_run_status", run_id=run_id))["open_jobs"]:
+            await self("hiera_job", job_id=jobs[0]["job_id"])
+        return status
 
     async def plan(self, run_id: str) -> None:
         for kind in ("space", "direction", "strategy"):

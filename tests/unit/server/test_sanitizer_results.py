@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anyio
 import pytest
 
 from hiera_mcp.model.sanitizer import SANITIZERS, Finding, Sanitized, ToolResult
@@ -56,7 +57,7 @@ async def test_a_new_best_on_a_gpu_is_looked_at_once_and_its_row_says_so(gpu: An
         run_id = await call.planned_run()
         await evaluate(call, run_id, slow="pass 1e-4", fast="pass 5e-5")
         second = await evaluate(call, run_id, slower="pass 9e-5")
-        status = await call("hiera_run_status", run_id=run_id)
+        status = await call.settled(run_id)
     assert [t for t in gpu.executor.started if t.startswith("sanitize")] == ["sanitize pass 5e-5"]
     assert second["best"] is None or second["best"]["name"] == "fast"
     assert status["best"]["name"] == "fast"
@@ -68,7 +69,7 @@ async def test_a_candidate_that_touches_memory_it_must_not_is_not_the_best_and_s
     async with gpu.session() as call:
         run_id = await call.planned_run()
         await evaluate(call, run_id, right="pass 1e-4", wild="pass 5e-5")
-        status = await call("hiera_run_status", run_id=run_id)
+        status = await call.settled(run_id)
     rows = {row["name"]: row for row in status["candidates"]}
     assert status["best"]["name"] == "right"
     assert [p["name"] for p in status["parents"]] == ["right"]
@@ -80,17 +81,47 @@ async def test_a_run_whose_only_candidate_touches_foreign_memory_has_no_best(gpu
     gpu.executor.sanitized += [WRONG]
     async with gpu.session() as call:
         run_id = await call.planned_run()
-        result = await evaluate(call, run_id, wild="pass 5e-5")
-        status = await call("hiera_run_status", run_id=run_id)
-    assert result["best"] is None and status["best"] is None and status["parents"] == []
+        await evaluate(call, run_id, wild="pass 5e-5")
+        status = await call.settled(run_id)
+    assert status["best"] is None and status["parents"] == []
 
 
 async def test_a_race_is_told_and_costs_nothing(gpu: Any) -> None:
     gpu.executor.sanitized += [RACE]
     async with gpu.session() as call:
         run_id = await call.planned_run()
-        result = await evaluate(call, run_id, racy="pass 5e-5")
-    assert result["best"]["name"] == "racy" and "racecheck error: race" in result["best"]["reason"]
+        await evaluate(call, run_id, racy="pass 5e-5")
+        best = (await call.settled(run_id))["best"]
+    assert best["name"] == "racy" and "racecheck error: race" in best["reason"]
+
+
+async def test_a_verdict_and_the_next_round_do_not_wait_for_it_and_the_end_of_the_run_does(gpu: Any) -> None:
+    gpu.executor.looks_on = anyio.Event()
+    async with gpu.session() as call:
+        run_id = await call.planned_run(rounds=2)
+        first = await evaluate(call, run_id, k="pass 1e-4")
+        assert first["state"] == "done" and first["best"]["name"] == "k"
+        assert "hiera_candidate_profile" in first["next_step"] and "compute-sanitizer" not in first["next_step"]
+        await call.plan(run_id)
+        second = await evaluate(call, run_id, slower="pass 2e-4")
+        (job,) = (await call("hiera_run_status", run_id=run_id))["open_jobs"]
+        assert second["next_step"].startswith("compute-sanitizer is looking at the best candidate")
+        assert f'hiera_job(job_id="{job["job_id"]}", action="wait")' in second["next_step"]
+        assert job["job_id"] in await call.error("hiera_run_finish", run_id=run_id)
+        gpu.executor.looks_on.set()
+        await call.settled(run_id)
+        assert (await call("hiera_run_finish", run_id=run_id))["run"]["state"] == "finished"
+
+
+async def test_when_a_best_loses_its_place_the_next_one_is_looked_at_too(gpu: Any) -> None:
+    gpu.executor.sanitized += [WRONG, WRONG, CLEAN]
+    async with gpu.session() as call:
+        run_id = await call.planned_run()
+        await evaluate(call, run_id, third="pass 3e-4", second="pass 2e-4", first="pass 1e-4")
+        status = await call.settled(run_id)
+    looked_at = [t for t in gpu.executor.started if t.startswith("sanitize")]
+    assert looked_at == ["sanitize pass 1e-4", "sanitize pass 2e-4", "sanitize pass 3e-4"]
+    assert status["best"]["name"] == "third"
 
 
 async def test_on_cpu_no_best_is_looked_at(bench: Any) -> None:
@@ -104,6 +135,7 @@ async def test_on_request_every_finding_is_told_with_its_place_and_kept(gpu: Any
     async with gpu.session() as call:
         run_id = await call.planned_run()
         row = (await evaluate(call, run_id, k="pass 5e-5"))["results"][0]
+        await call.settled(run_id)
         answer = await call("hiera_candidate_profile", candidate_id=row["candidate_id"], sanitize=True)
         found = answer["sanitizer"]
         kept = await call("hiera_artifact_read", uri=found["uri"])
