@@ -66,6 +66,13 @@ _C_LIBRARIES = re.compile(r"(ld-linux.*|libc|libm|libmvec|libpthread|librt|libst
 _CUDA_LIBRARIES = re.compile(r"(libcudart|libcuda)\.so")
 _PYTORCH_LIBRARIES = re.compile(r"lib(torch|c10|python3|shm|aoti)\w*(\.\d+)*\.so")
 
+
+
+def _named(words: str) -> re.Pattern[str]:
+    """C functions by these names, also by those that libc itself calls them: `_IO_popen`, `__libc_fork`, `__open_nocancel`."""
+    return re.compile(rf"(_IO_|__libc_|__GI_|_{{1,2}})?({words})(_nocancel|_?64|_2)*")
+
+
 _FORBIDDEN: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "loads code that the space check cannot see",
@@ -75,25 +82,25 @@ _FORBIDDEN: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "starts or controls processes",
-        re.compile(
-            r"system|popen|wordexp|_?_?v?fork|_Fork|clone3?|posix_spawnp?|f?exec(l|v|le|ve|lp|vp|vpe|veat)"
-            r"|ptrace|process_vm_(read|write)v|process_m\w+|pidfd_\w+|kill|killpg|tgkill|pthread_atfork|__register_atfork"
-            r"|unshare|setns|prctl|seccomp|daemon"
+        _named(
+            r"system|p(roc_)?open|wordexp|v?fork(pty)?|Fork|clone3?|posix_spawnp?|f?exec(l|v|le|ve|lp|vp|vpe|veat)"
+            r"|ptrace|process_vm_(read|write)v|process_m\w+|pidfd_\w+|kill|killpg|tgkill|sigqueue"
+            r"|pthread_atfork|register_atfork|unshare|setns|prctl|seccomp|daemon|openpty|login_tty|posix_openpt|timer_create"
         ),
     ),
     ("makes system calls that the space check cannot see", re.compile(r"syscall|io_uring_\w+|\w+ \(instruction\)")),
     (
         "talks to other processes",
-        re.compile(
-            r"socket(pair)?|connect|bind|listen|accept4?|send(to|msg|mmsg|file(64)?)?|recv(from|msg|mmsg)?|getaddrinfo"
-            r"|gethostby\w+|shm_open|mq_\w+|shmget|shmat|msgget|semget|mkfifo(at)?|memfd_create"
+        _named(
+            r"socket(pair)?|connect|bind|listen|accept4?|send(to|msg|mmsg|file)?|recv(from|msg|mmsg)?|getaddrinfo"
+            r"|gethostby\w+|rexec(_af)?|rcmd(_af)?|shm_open|sem_open|mq_\w+|shmget|shmat|msgget|semget|mkfifo(at)?|memfd_create"
         ),
     ),
     (
         "opens files",
-        re.compile(
-            r"_?_?open(at)?(64)?(_2)?|creat(64)?|fopen(64)?|freopen(64)?|fdopen|opendir|fdopendir|tmpfile(64)?|mkstemp(64)?"
-            r"|readlink(at)?|_ZNSt13basic_filebuf\w+|_ZNSt14basic_[io]fstream\w+|_ZNSt13basic_fstream\w+"
+        _named(
+            r"open(at2?)?|creat|(file_)?f(re)?open|fdopen|f?d?opendir|tmpfile|mk(o?s)?temps?|scandir(at)?|n?ftw"
+            r"|fts_open|setmntent|iconv_open|readlink(at)?|_ZNSt13basic_filebuf\w+|_ZNSt14basic_[io]fstream\w+|_ZNSt13basic_fstream\w+"
             r"|_ZNSt10filesystem\w+|_ZNKSt10filesystem\w+"
         ),
     ),

@@ -70,7 +70,9 @@ def _outliers(x: Any) -> Any:
 
 
 def _rms(x: Any) -> Any:
-    return x.double().pow(2).mean().sqrt().clamp(min=1e-6).to(x.dtype) if x.numel() else 1.0
+    """Root mean square; of nothing but zeros (a first hidden state, say) 1, since whoever does not read them must be told."""
+    scale = x.double().pow(2).mean().sqrt() if x.numel() else None
+    return 1.0 if scale is None or not bool(scale) else scale.clamp(min=1e-6).to(x.dtype)
 
 
 _DISTORT: dict[str, Callable[[Any], Any]] = {

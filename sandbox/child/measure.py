@@ -9,7 +9,7 @@ from hiera_mcp.sandbox.child.comparison import comparison_of
 from hiera_mcp.sandbox.child.conditions import Conditions
 from hiera_mcp.sandbox.child.record import Record
 from hiera_mcp.sandbox.child.reference import Reference
-from hiera_mcp.sandbox.child.samples import Sample, choose_places, take, whole, wrong_elements
+from hiera_mcp.sandbox.child.samples import Leeway, Sample, choose_places, take, whole, wrong_elements
 from hiera_mcp.sandbox.child.stopwatch import CudaStopwatch, HostStopwatch
 from hiera_mcp.sandbox.child.timing import rounds_for
 from hiera_mcp.sandbox.child.verify import Progress, WrongOutput
@@ -83,7 +83,8 @@ class Course:
         self._tolerance = reference.contract["tolerance"]
         self._comparison = comparison_of(reference)
         outputs = range(len(reference.contract["cases"][CASE]["outputs"]))
-        self._slack = [record.slack.get((CASE, i), 1.0) for i in outputs]
+        rule = self._tolerance
+        self._leeways = [Leeway(record.slack.get((CASE, i), 1.0), (CASE, i) in record.sliced, rule) for i in outputs]
 
     def run(self, progress: Progress) -> Samples:
         """As many rounds as fit into the budget; the first one warms up and is not counted.
@@ -178,7 +179,7 @@ class Course:
             if self._comparison.timed_is_wrong(CASE, inputs, sample.values, expected):
                 raise WrongOutput(f"{self._comparison.name}() refuses the outputs of a timed call, {_STALE}")
             return
-        wrong = wrong_elements(sample, expected, self._slack, self._tolerance)
+        wrong = wrong_elements(sample, expected, self._leeways)
         if wrong:
             sampled = sum(len(v) for v in sample.values)
             raise WrongOutput(f"a timed call gave {wrong} wrong elements among {sampled} sampled ones, {_STALE}")

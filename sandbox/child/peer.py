@@ -94,6 +94,8 @@ class Peer:
             end = time.perf_counter()
         finally:
             start = (self._gate.let_go_at() if ahead else None) or start
+        if end < start:
+            raise CandidateFailure("the candidate answered before its box was let go: it ran while it was held still")
         self._seconds = end - start
         return answer
 

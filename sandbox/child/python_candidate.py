@@ -13,8 +13,8 @@ from typing import Any
 
 from hiera_mcp.sandbox.child import hiera_functions
 from hiera_mcp.sandbox.child.failure import CandidateFailure
-from hiera_mcp.sandbox.child.state import Snapshot, assign, moved, reach
-from hiera_mcp.sandbox.child.values import arranger, as_list, decode
+from hiera_mcp.sandbox.child.state import Snapshot, assign, memory_of, moved, reach
+from hiera_mcp.sandbox.child.values import addresser, arranger, as_list, decode
 
 MODEL = "model_new.py"
 
@@ -33,6 +33,10 @@ class PythonCandidate:
         self._plain: type = torch.Tensor
         self._copy: Any = torch.Tensor.copy_
         self._arranged = arranger()
+        self._address = addresser()
+        inner: Any = torch._C  # pyright: ignore[reportPrivateUsage]
+        self._plainly: Any = inner.DisableTorchFunction
+        self._modes: tuple[Any, ...] = (inner._len_torch_function_stack, inner._len_torch_dispatch_stack)
         self._path = box / MODEL
         self._interface = interface
         self._platform = platform
@@ -45,7 +49,9 @@ class PythonCandidate:
             self._model = self._construct(_module(self._path).ModelNew)
         self._params: dict[str, Any] = {}
         self._buffers: dict[tuple[int, int], tuple[list[Any], list[Any]]] = {}
+        self._taken: dict[tuple[int, int], frozenset[int]] = {}
         self._results: list[Any] = []
+        self._held: list[Any] = []
         self._snapshot: Snapshot | None = None
 
     def _allow_tf32(self, allowed: bool) -> None:
@@ -112,6 +118,8 @@ class PythonCandidate:
             taken = {name for name in set(given) - own if self._take(name, given[name])}
             self.unused = tuple(sorted(set(self._params) - own - taken))
             self._snapshot = Snapshot(self._model) if self._interface["keeps_state"] else None
+            ours = self._buffers.items()
+            self._taken = {key: memory_of(self._model, (*args, *outputs)) for key, (args, outputs) in ours}
         return 0
 
     def _take(self, path: str, value: Any) -> bool:
@@ -123,20 +131,33 @@ class PythonCandidate:
         return True
 
     def run(self, case: int, buffers: int) -> int:
-        """forward(), a look at what it gave, and its values in the contract's order: this is what is timed, as eager PyTorch
-        is."""
+        """forward(), a look at what it gave, and its values in the contract's order and in memory of their own: this is what
+        is timed, as eager PyTorch is."""
         args, outputs = self._buffers[case, buffers]
+        taken = self._taken[case, buffers]
         with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
             results = as_list(self._model(*args))
+            if any(entered() for entered in self._modes):
+                raise CandidateFailure("forward() left a torch function or dispatch mode entered; leave it before it returns")
             self._check(results, outputs)
-            self._results = [self._arranged(result) for result in results]
+            self._results = [self._arranged(result, taken) for result in results]
         return 0
+
+    def hold(self) -> list[int]:
+        """Keep the last results, as one does who still reads them. Which of them lie in memory of those held before."""
+        held = {self._address(result) for result in self._held if result.numel()}
+        self._held = list(self._results)
+        return [n for n, result in enumerate(self._held) if self._address(result) in held]
+
+    def let_go(self) -> None:
+        """Hold no results any more."""
+        self._held = []
 
     def deliver(self, case: int, buffers: int) -> None:
         """Copy the last results into the output buffers, on the stream of the call and right behind it."""
         _, outputs = self._buffers[case, buffers]
         results, self._results = self._results, []
-        with self._torch.no_grad(), self._on_stream():
+        with self._torch.no_grad(), self._on_stream(), self._plainly():
             for result, output in zip(results, outputs, strict=True):
                 self._copy(output, result)
             if self._snapshot is not None:
@@ -148,10 +169,11 @@ class PythonCandidate:
         take = self._take_elements
 
         def read() -> list[str]:
-            return [
-                take(result, index).numpy().tobytes().hex()
-                for result, index in zip(self._results, indices, strict=True)
-            ]
+            with self._plainly():
+                return [
+                    take(result, index).numpy().tobytes().hex()
+                    for result, index in zip(self._results, indices, strict=True)
+                ]
 
         return read
 

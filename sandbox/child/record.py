@@ -18,7 +18,9 @@ class Record:
     findings: list[str] = field(default_factory=list[str])
     notes: list[str] = field(default_factory=list[str])
     slack: dict[tuple[int, int], float] = field(default_factory=dict[tuple[int, int], float])
-    """(case, output) → greatest slack met, for the check of timed calls."""
+    """(case, output) → greatest slack met on the task's own draw, for the check of timed calls."""
+    sliced: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    """(case, output) where slices were seen there that are much smaller than the whole."""
 
     def as_dict(self) -> dict[str, Any]:
         keys = ("trials", "sampled_calls", "worst", "oracle", "oracle_share", "deterministic", "findings", "notes")

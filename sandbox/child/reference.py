@@ -13,7 +13,7 @@ from typing import Any
 
 from hiera_mcp.sandbox.child.draws import OWN, distort, resample, secret_seed, seeded, vary
 from hiera_mcp.sandbox.child.random_draws import recording, replaying
-from hiera_mcp.sandbox.child.state import Snapshot, moved, reach, registered
+from hiera_mcp.sandbox.child.state import Snapshot, memory_of, moved, reach, registered
 from hiera_mcp.sandbox.child.values import arranger, as_list
 
 FILE = "groundtruth.py"
@@ -180,8 +180,9 @@ class Reference:
         """
         replayed = self.outputs(case, _cloned(inputs)) if self._draws(case) else None
         args = self._arguments(case, inputs)
+        taken = memory_of(self._model, args)
         with self._torch.no_grad():
-            result, seconds = time(lambda: [self._arranged(t) for t in as_list(self._model(*args))])
+            result, seconds = time(lambda: [self._arranged(t, taken) for t in as_list(self._model(*args))])
             outputs = self._snapshot.own(result)
             if self.keeps_state:  # else a cache that it fills stays filled, as in eager PyTorch
                 self._snapshot.put_back()

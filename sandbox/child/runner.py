@@ -10,6 +10,8 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     run      {case, sets, mode, flush} + inputs     {ns: [..]}
              + {inputs: [[arena, offset, bytes], ..]} and their descriptors: what is to be mapped there first
              + {look: [[index, ..] per output]}: elements to read right after the call      {seen: [hex per output]}
+             + {hold: true}: a ModelNew's results are kept until a run without it; those   {reused: [output]}
+               that lie in memory of results kept before
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
              `profile`: as `each`, and each call is marked for a profiler; also {counts} on cpu (host_counters.py)
     sample   {case, set}                            {samples}  (cpu: of many calls, see host_samples.py)
@@ -42,6 +44,7 @@ class Runner:
         self._platform: Any = None
         self._candidate: Any = None
         self._base: list[int] = []
+        self._holds = False
 
     def answer(self, request: dict[str, Any], fds: tuple[int, ...]) -> dict[str, Any]:
         """Do what is asked.
@@ -145,7 +148,10 @@ class Runner:
     def _calls(self, request: dict[str, Any]) -> dict[str, Any]:
         case, sets = request["case"], request["sets"]
         looks = [self._candidate.look(case, s, request["look"]) for s in sets] if "look" in request else []
-        seen: list[str] = []
+        seen, reused = list[str](), list[int]()
+        if self._holds and not request.get("hold"):
+            self._candidate.let_go()
+        self._holds = bool(request.get("hold"))
 
         def call(s: int) -> int:
             return self._candidate.run(case, s)
@@ -157,6 +163,8 @@ class Runner:
         def deliver(s: int) -> None:
             if looks:
                 seen.extend(looks.pop(0)())
+            if self._holds:
+                reused.extend(self._candidate.hold())
             self._candidate.deliver(case, s)
 
         if request["mode"] == "empty":
@@ -170,7 +178,7 @@ class Runner:
         else:
             code, ns = self._platform.each(call, deliver, sets, request["flush"])
         self._accept("hiera_run", code)
-        return {"ns": ns, "seen": seen}
+        return {"ns": ns, "seen": seen, "reused": reused}
 
     def _cold(self, request: dict[str, Any]) -> dict[str, Any]:
         case = request["case"]

@@ -1,11 +1,13 @@
 """Spot checks of timed calls: a few random elements, taken the moment the runner answers, compared later."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hiera_mcp.sandbox.child.compare import alike
 from hiera_mcp.sandbox.child.draws import secret_seed
+from hiera_mcp.sandbox.child.slices import ROUNDING, scales_at
 
 SAMPLE = 1024
 """Elements per output."""
@@ -48,23 +50,42 @@ def whole(outputs: Sequence[Any]) -> Sample:
     return Sample([], [t.clone() for t in outputs])
 
 
-def wrong_elements(sample: Sample, reference: Sequence[Any], slack: Sequence[float], tolerance: dict[str, Any]) -> int:
-    """How many sampled elements disagree with the reference's outputs on the same inputs.
+@dataclass(frozen=True)
+class Leeway:
+    """How far the elements of one output of a timed call may be off.
 
-    Args:
-        slack: per output, the greatest slack that verification met (compare.Expected.slack).
+    Attributes:
+        slack: the greatest that verification met (compare.Expected.slack).
+        sliced: whether it met slices that are much smaller than the whole (slices.py).
+        tolerance: the contract's.
     """
-    rows = zip(sample.places, sample.values, reference, slack, strict=True)
-    return sum(_wrong(value, truth.reshape(-1), place, s, tolerance) for place, value, truth, s in rows)
+
+    slack: float
+    sliced: bool
+    tolerance: dict[str, Any]
+
+    def limits(self, truth: Any, place: Any, want: Any) -> Any:
+        """Of the elements `want`, which lie at `place` in the flattened `truth`."""
+        rms = float(truth.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).pow(2).mean().sqrt())
+        atol, relative = self.tolerance["atol"], self.tolerance["rtol"] * want.double().abs()
+        limit = self.slack * (atol * rms + relative)
+        if self.sliced and math.isfinite(rms) and bool(truth.isfinite().all()):
+            scale = (atol * scales_at(truth, place, rms)).clamp(min=min(atol, ROUNDING) * rms)
+            limit = limit.minimum(max(self.slack, self.tolerance["reference_factor"]) * (scale + relative))
+        return ALLOWANCE * limit.clamp(min=1e-300)
 
 
-def _wrong(value: Any, truth: Any, place: Any, slack: float, tolerance: dict[str, Any]) -> int:
-    want = truth[place]
+def wrong_elements(sample: Sample, reference: Sequence[Any], leeways: Sequence[Leeway]) -> int:
+    """How many sampled elements disagree with the reference's outputs on the same inputs."""
+    rows = zip(sample.places, sample.values, reference, leeways, strict=True)
+    return sum(_wrong(value, truth, place, leeway) for place, value, truth, leeway in rows)
+
+
+def _wrong(value: Any, truth: Any, place: Any, leeway: Leeway) -> int:
+    want = truth.reshape(-1)[place]
     if not truth.is_floating_point():
         return int((value != want).sum())
     if not truth.numel():
         return 0
-    rms = float(truth.double().nan_to_num(nan=0.0, posinf=0.0, neginf=0.0).pow(2).mean().sqrt())
-    limit = ALLOWANCE * slack * (tolerance["atol"] * rms + tolerance["rtol"] * want.double().abs()).clamp(min=1e-300)
-    near = ((value.double() - want.double()).abs() <= limit) & want.isfinite()
+    near = ((value.double() - want.double()).abs() <= leeway.limits(truth, place, want)) & want.isfinite()
     return int((~(near | alike(value, want))).sum())

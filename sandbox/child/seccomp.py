@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM = 2
+F_SIGNALS = (8, 10, 15)
+"""fcntl()'s F_SETOWN, F_SETSIG and F_SETOWN_EX."""
 SO_SNDBUF, SO_SNDBUFFORCE = 7, 32
 NEW_NAMESPACES = 0x7E020000
 """All CLONE_NEW* flags that clone() takes."""
@@ -71,6 +73,8 @@ _TRACING = {
     "process_vm_writev": (311, 271),
     "perf_event_open": (298, 241),
 }
+_WAKING = {"timer_create": (222, 107)}
+"""The signal of such a timer may be SIGCONT: the kernel would let a box go that is held still."""
 _X86_PORTS = {"iopl": (172, -1), "ioperm": (173, -1)}
 
 _OUTLASTING = {
@@ -123,7 +127,7 @@ _SHARED_HOST = {
 says nothing of a file's mode, owner, times and attributes, nor of who watches it."""
 
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _PRLIMIT = (56, 220), (435, 435), (41, 198), (53, 199), (302, 261)
-_SETSOCKOPT = (54, 208)
+_SETSOCKOPT, _FCNTL = (54, 208), (72, 25)
 
 
 def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str = "") -> bytes:
@@ -151,6 +155,7 @@ def program(*, profiler: bool = False, own_namespaces: bool = True, machine: str
         *_deny_flags(_CLONE[column], NEW_NAMESPACES),
         *_only_families(_SOCKET[column], families if own_namespaces else ()),
         *_no_larger_buffers(_SETSOCKOPT[column]),
+        *(() if profiler else _no_signals_of_choice(_FCNTL[column])),
         *(() if own_namespaces else _no_datagram_pairs(_SOCKETPAIR[column])),
         *(() if own_namespaces else _only_itself(_PRLIMIT[column])),
         _ins(_RETURN, _ALLOW),
@@ -179,7 +184,7 @@ def install(code: bytes) -> None:
 
 def _denied(column: int, profiler: bool, own_namespaces: bool) -> list[int]:
     tables = [_COMMON, _X86_PORTS]
-    tables += [] if profiler else [_TRACING]
+    tables += [] if profiler else [_TRACING, _WAKING]
     tables += [] if profiler and own_namespaces else [_OUTLASTING]
     tables += [] if own_namespaces else [_SHARED_HOST]
     return [numbers[column] for table in tables for numbers in table.values() if numbers[column] >= 0]
@@ -225,6 +230,13 @@ def _no_larger_buffers(number: int) -> list[bytes]:
     """What lies in a socket is memory of the kernel: it stays at the default size, and who asks for more is told that it is so."""
     check = [_ins(_JUMP_EQ, SO_SNDBUF, 1, 0), _ins(_JUMP_EQ, SO_SNDBUFFORCE, 0, 1), _ins(_RETURN, _ERRNO)]
     return _on_argument(number, _ARG2_AT, check)
+
+
+def _no_signals_of_choice(number: int) -> list[bytes]:
+    """Input on a descriptor may send any signal to whom its owner is: SIGCONT too (see `_WAKING`)."""
+    last = len(F_SIGNALS) - 1
+    checks = [_ins(_JUMP_EQ, command, last - i, int(i == last)) for i, command in enumerate(F_SIGNALS)]
+    return _on_argument(number, _ARG1_AT, [*checks, _ins(_RETURN, _ERRNO | errno.EPERM)])
 
 
 def _only_itself(number: int) -> list[bytes]:

@@ -80,6 +80,23 @@ def slices_of(truth: Any, reference: Any, rms: float, tiny: float, tolerance: di
     return Slices(scales, slacks, rms, plain.rtol, plain.atol, tiny)
 
 
+def scales_at(truth: Any, places: Any, rms: float) -> Any:
+    """The least scale of the slices in which elements lie; the whole's, `rms`, where that is less, or where they say too little.
+
+    Args:
+        truth: what is right.
+        places: indices of the elements in the flattened `truth`.
+    """
+    least = places.new_full(places.shape, rms, dtype=truth.double().dtype)
+    dims = slice_dims(truth.shape)
+    counts = fold(truth.shape, dims, lambda part: (truth[part] != 0).double(), "sum") if dims else {}
+    for d, squares in _squares(truth, dims).items():
+        scale = (squares / (truth.numel() // truth.shape[d])).sqrt().masked_fill(counts[d] < LEAST, rms)
+        stride = math.prod(truth.shape[d + 1 :])
+        least = least.minimum(scale[places // stride % truth.shape[d]])
+    return least
+
+
 def _alike(scales: Vectors, rms: float) -> bool:
     return all(bool((v >= SMALLER * rms).all()) for v in scales.values())
 

@@ -4,7 +4,7 @@ A path is the chain of attribute names from the model, `layers.0.weight`; each k
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -33,6 +33,15 @@ def plain_tensors(model: Any) -> Iterator[tuple[Any, str, Any]]:
         for name, value in list(module.__dict__.items()):
             if isinstance(value, torch.Tensor):
                 yield module, name, value
+
+
+def memory_of(model: Any, arguments: Iterable[Any] = ()) -> frozenset[int]:
+    """Where the memory begins that a model's state and the arguments of a call lie in."""
+    import torch
+
+    state = [*registered(model).values(), *(t for _, _, t in plain_tensors(model))]
+    tensors = [*state, *(a for a in arguments if isinstance(a, torch.Tensor))]
+    return frozenset(t.untyped_storage().data_ptr() for t in tensors)
 
 
 def moved(model: Any, device: str, dtype: Any) -> Any:

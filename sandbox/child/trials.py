@@ -98,10 +98,12 @@ class Trials:
         self._parameters = ""
         self._drawn: list[Any] = []
         self.reference_mutates = False
+        self._told_by_own: dict[str, Told] = {}
+        """Parameters → what the task's own inputs tell with them."""
         self.told = Told(self._contract["cases"], lambda: self._oracle_works)
 
     def __iter__(self) -> Iterator[Trial]:
-        """The ordinary trials, then further ones as long as they are needed. The parameters are as drawn at the end."""
+        """The ordinary trials, then further ones as long as they are needed. At the end the parameters are those to time under."""
         self._drawn = [p.clone() for p in self._reference.parameters()]
         for phase in ORDINARY:
             if self._prepare(phase.parameters):
@@ -109,7 +111,17 @@ class Trials:
         for phase in FURTHER:
             if any(self._needed(c, phase, 0, OWN) for c in self._cases) and self._prepare(phase.parameters):
                 yield from self._phase(phase, self._needed)
-        self._prepare(DRAWN)
+        self._prepare(self._to_time_under())
+
+    def _to_time_under(self) -> str:
+        """Not under the drawn parameters, so that nothing is won by knowing them: a weight of 0 or 1 that leaves a part of
+        the work without effect, layers through which nothing comes. Moved ones, or the first others under which the task's
+        own inputs tell the trivial answers."""
+        for parameters in (*PARAMETERS, DRAWN):
+            told = self._told_by_own.get(parameters)
+            if told is not None and all(kind == OTHER_INPUTS for _, _, kind in told.untold()):
+                return parameters
+        return next((p for p in PARAMETERS if p in self._told_by_own), DRAWN)
 
     def survey(self) -> Iterator[Trial]:
         """Only trials that tell something, until everything is told. The parameters are left as they come."""
@@ -185,6 +197,9 @@ class Trials:
     def _look(self, trial: Trial, key: tuple[int, str, str]) -> None:
         earlier = self._earlier[1] if self._earlier and self._earlier[0] == key else None
         self.told.see(trial.case, trial.expected, trial.inputs, earlier)
+        if key[2] == OWN:
+            told = self._told_by_own.setdefault(key[1], Told(self._contract["cases"], lambda: self._oracle_works))
+            told.see(trial.case, trial.expected, trial.inputs, None)
         follows = any(k == OTHER_INPUTS for _, _, k in self.told.untold(trial.case))
         self._earlier = (key, [e.oracle for e in trial.expected]) if follows else None
 
@@ -235,8 +250,10 @@ class Trials:
         if rows is not None:
             pairs = zip(expected, rows.oracle, strict=True)
             expected = [with_sample(e, rows.start, rows.stop, o, tolerance) for e, o in pairs]
-        for i, e in enumerate(expected):
+        for i, e in enumerate(expected if distribution == OWN else ()):  # as those of timed calls are
             self._record.slack[case, i] = max(e.slack, self._record.slack.get((case, i), 1.0))
+            if e.slices is not None:
+                self._record.sliced.add((case, i))
         return expected
 
     def _usable(self, reference: Any, oracle: Any | None, distribution: str) -> bool:

@@ -16,14 +16,29 @@ def as_list(result: Any) -> list[Any]:
     return list(cast("Sequence[Any]", result)) if isinstance(result, tuple | list) else [result]
 
 
-def arranger() -> Callable[[Any], Any]:
-    """Brings a tensor's values into the contract's order, where a transposed, expanded or conjugated view leaves that to its
-    reader; a tensor that has them so stays itself. By torch's functions as they are now."""
+def arranger() -> Callable[[Any, frozenset[int]], Any]:
+    """Makes a result of a tensor: its values in the contract's order, where a transposed, expanded or conjugated view leaves
+    that to its reader, in memory of its own, where it is a view of an input or of the state, whose memory is given. A tensor
+    that is so already stays itself. By torch's functions as they are now."""
     import torch
 
     kind: Any = torch.Tensor
-    conjugated, negated, contiguous = kind.resolve_conj, kind.resolve_neg, kind.contiguous
-    return lambda tensor: contiguous(negated(conjugated(tensor)))
+    conjugated, negated, contiguous, copied = kind.resolve_conj, kind.resolve_neg, kind.contiguous, kind.clone
+    address = addresser()
+
+    def arrange(tensor: Any, taken: frozenset[int]) -> Any:
+        values = contiguous(negated(conjugated(tensor)))
+        return copied(values) if address(values) in taken else values
+
+    return arrange
+
+
+def addresser() -> Callable[[Any], int]:
+    """Tells where the memory begins that a tensor lies in. By torch's functions as they are now."""
+    import torch
+
+    storage, pointer = cast("Any", torch.Tensor).untyped_storage, cast("Any", torch.UntypedStorage).data_ptr
+    return lambda tensor: pointer(storage(tensor))
 
 
 def encode(value: Any) -> Any:

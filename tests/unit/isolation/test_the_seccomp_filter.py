@@ -14,9 +14,9 @@ ALLOW, KILL = "allow", "kill"
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 NUMBERS = {
     "x86_64": {"socket": 41, "socketpair": 53, "clone": 56, "clone3": 435, "unshare": 272, "ptrace": 101, "mount": 165,
-               "read": 0, "memfd_create": 319, "connect": 42, "prlimit64": 302, "execve": 59, "shmget": 29, "fchmodat": 268, "fchmod": 91, "utimensat": 280, "setsockopt": 54},
+               "read": 0, "memfd_create": 319, "connect": 42, "prlimit64": 302, "execve": 59, "shmget": 29, "fchmodat": 268, "fchmod": 91, "utimensat": 280, "setsockopt": 54, "fcntl": 72, "timer_create": 222},
     "aarch64": {"socket": 198, "socketpair": 199, "clone": 220, "clone3": 435, "unshare": 97, "ptrace": 117, "mount": 40,
-                "read": 63, "memfd_create": 279, "connect": 203, "prlimit64": 261, "execve": 221, "shmget": 194, "fchmodat": 53, "fchmod": 52, "utimensat": 88, "setsockopt": 208},
+                "read": 63, "memfd_create": 279, "connect": 203, "prlimit64": 261, "execve": 221, "shmget": 194, "fchmodat": 53, "fchmod": 52, "utimensat": 88, "setsockopt": 208, "fcntl": 25, "timer_create": 107},
 }  # fmt: skip
 machines = pytest.mark.parametrize("machine", ARCHITECTURES)
 
@@ -64,6 +64,15 @@ def test_a_thread_may_be_made_and_a_namespace_may_not(machine: Any):
     assert ask(machine, "clone", clone_newuser) == "EPERM"
     assert ask(machine, "clone", clone_vm_thread | clone_newns) == "EPERM"
     assert ask(machine, "clone3") == "ENOSYS"
+
+
+@machines
+@given(command=st.integers(0, 1100))
+def test_no_signal_of_choice_can_be_sent_to_a_box_that_is_held_still(machine: Any, command: Any):
+    """F_SETOWN, F_SETSIG, F_SETOWN_EX, and timers: each could send SIGCONT."""
+    assert ask(machine, "fcntl", 3, command) == ("EPERM" if command in (8, 10, 15) else ALLOW)
+    assert ask(machine, "timer_create") == "EPERM"
+    assert ask(machine, "timer_create", profiler=True) == ask(machine, "fcntl", 3, command, profiler=True) == ALLOW
 
 
 @machines

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hiera_mcp.sandbox.child.compare import WORST, Expected, agree, expect
 from hiera_mcp.sandbox.child.draws import seeded
-from hiera_mcp.sandbox.child.samples import Sample, wrong_elements
+from hiera_mcp.sandbox.child.samples import Leeway, Sample, wrong_elements
 from hiera_mcp.sandbox.child.slices import fold, parts, slice_dims
 
 SINGLE = {"rtol": 1e-4, "atol": 1e-4, "reference_factor": 4.0}
@@ -189,12 +189,26 @@ def test_an_overflow_of_the_reference_alone_does_not_agree() -> None:
     assert not agree(torch.tensor([math.nan]), torch.tensor([math.inf], dtype=torch.float64))
 
 
+def test_a_small_row_of_a_timed_call_is_judged_by_its_own_scale_where_such_rows_were_met() -> None:
+    truth = torch.randn(64, 256)
+    truth[3] *= 1e-5
+    places, off = torch.arange(truth.numel()), truth.clone()
+    off[3] = 0
+
+    def wrong(output: torch.Tensor, sliced: bool) -> int:
+        return wrong_elements(Sample([places], [output.reshape(-1)]), [truth], [Leeway(1.0, sliced, SINGLE)])
+
+    assert wrong(off, sliced=False) == 0
+    assert wrong(off, sliced=True) > 200
+    assert wrong(truth * (1 + 1e-6), sliced=True) == 0
+
+
 def test_timed_calls_are_judged_beside_infinities() -> None:
     truth = masked(-math.inf)
     places = torch.arange(truth.numel())
 
     def wrong(output: torch.Tensor) -> int:
-        return wrong_elements(Sample([places], [output.reshape(-1)]), [truth], [1.0], SINGLE)
+        return wrong_elements(Sample([places], [output.reshape(-1)]), [truth], [Leeway(1.0, False, SINGLE)])
 
     off = truth.clone()
     off[5, 0] += 1

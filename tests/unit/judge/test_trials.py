@@ -74,3 +74,48 @@ def test_huge_inputs_count_only_where_the_reference_itself_is_exact(contract_for
     inexact, record = all_trials(contract_for(source))
     assert not any(t.label.startswith("huge") for t in inexact)
     assert any("huge" in note and "inexact" in note for note in record.notes)
+
+
+LAYERS = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(64, 64)
+        self.scale = torch.nn.Parameter(torch.full((64,), @))
+
+    def forward(self, x):
+        return x + self.scale * self.fc(x)
+
+def get_inputs():
+    return [torch.rand(64, 64)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "timed_under"),
+    [
+        (TASK.replace("@", "torch.relu(x - 0.5)"), trials.DRAWN),
+        (LAYERS.replace("@", "1.0"), "moved"),
+        (LAYERS.replace("@", "0.0"), "moved"),
+        (LAYERS.replace("@", "1e-6"), "redrawn"),
+    ],
+    ids=["no parameters", "usual", "a gate that is closed", "a scale at which the layer is not seen"],
+)
+def test_calls_are_timed_under_parameters_that_nobody_knew_and_that_tell_the_trivial_answers(
+    contract_for: Callable[..., Contract], source: str, timed_under: str
+) -> None:
+    reference = Reference(contract_for(source).model_dump(mode="json"), "cpu")
+    reference.draw_parameters()
+    drawn = [p.clone() for p in reference.parameters()]
+    handed_over = list[list[torch.Tensor]]()
+    every = Trials(reference, Record(), lambda: handed_over.append([p.clone() for p in reference.parameters()]))
+    labels = [trial.label for trial in every]
+    assert all(torch.equal(a, b) for a, b in zip(handed_over[-1], reference.parameters(), strict=True))
+    moved = [not torch.equal(a, b) for a, b in zip(drawn, reference.parameters(), strict=True)]
+    assert moved == [timed_under != trials.DRAWN] * len(drawn)
+    assert timed_under == trials.DRAWN or any(f"parameters {timed_under}" in label for label in labels)
