@@ -67,7 +67,6 @@ _CUDA_LIBRARIES = re.compile(r"(libcudart|libcuda)\.so")
 _PYTORCH_LIBRARIES = re.compile(r"lib(torch|c10|python3|shm|aoti)\w*(\.\d+)*\.so")
 
 
-
 def _named(words: str) -> re.Pattern[str]:
     """C functions by these names, also by those that libc itself calls them: `_IO_popen`, `__libc_fork`, `__open_nocancel`."""
     return re.compile(rf"(_IO_|__libc_|__GI_|_{{1,2}})?({words})(_nocancel|_?64|_2)*")

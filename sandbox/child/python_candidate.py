@@ -52,6 +52,7 @@ class PythonCandidate:
         self._taken: dict[tuple[int, int], frozenset[int]] = {}
         self._results: list[Any] = []
         self._held: list[Any] = []
+        self._reused: frozenset[int] = frozenset()
         self._snapshot: Snapshot | None = None
 
     def _allow_tf32(self, allowed: bool) -> None:
@@ -119,7 +120,9 @@ class PythonCandidate:
             self.unused = tuple(sorted(set(self._params) - own - taken))
             self._snapshot = Snapshot(self._model) if self._interface["keeps_state"] else None
             ours = self._buffers.items()
-            self._taken = {key: memory_of(self._model, (*args, *outputs)) for key, (args, outputs) in ours}
+            self._taken = {
+                key: memory_of(self._model, (*args, *outputs)) | self._reused for key, (args, outputs) in ours
+            }
         return 0
 
     def _take(self, path: str, value: Any) -> bool:
@@ -138,19 +141,23 @@ class PythonCandidate:
         with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
             results = as_list(self._model(*args))
             if any(entered() for entered in self._modes):
-                raise CandidateFailure("forward() left a torch function or dispatch mode entered; leave it before it returns")
+                raise CandidateFailure(
+                    "forward() left a torch function or dispatch mode entered; leave it before it returns"
+                )
             self._check(results, outputs)
             self._results = [self._arranged(result, taken) for result in results]
         return 0
 
-    def hold(self) -> list[int]:
-        """Keep the last results, as one does who still reads them. Which of them lie in memory of those held before."""
+    def hold(self) -> None:
+        """Keep the last results, as one does who still reads them. Where one lies in memory of those that were kept, the model
+        writes its results over each other: from now on they are copied."""
         held = {self._address(result) for result in self._held if result.numel()}
         self._held = list(self._results)
-        return [n for n, result in enumerate(self._held) if self._address(result) in held]
+        self._reused |= held & {self._address(result) for result in self._held}
+        self._taken = {key: taken | self._reused for key, taken in self._taken.items()}
 
     def let_go(self) -> None:
-        """Hold no results any more."""
+        """Keep no results any more."""
         self._held = []
 
     def deliver(self, case: int, buffers: int) -> None:

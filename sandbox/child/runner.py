@@ -10,8 +10,7 @@ Requests (JSON, see wire.py) and their answers; a failed one is answered by {"ok
     run      {case, sets, mode, flush} + inputs     {ns: [..]}
              + {inputs: [[arena, offset, bytes], ..]} and their descriptors: what is to be mapped there first
              + {look: [[index, ..] per output]}: elements to read right after the call      {seen: [hex per output]}
-             + {hold: true}: a ModelNew's results are kept until a run without it; those   {reused: [output]}
-               that lie in memory of results kept before
+             + {hold: true}: a ModelNew's results are kept until the next one's are there
              mode: `each` call timed by itself; `batch`: all together; `empty`: as `each`, but nothing is called;
              `profile`: as `each`, and each call is marked for a profiler; also {counts} on cpu (host_counters.py)
     sample   {case, set}                            {samples}  (cpu: of many calls, see host_samples.py)
@@ -148,7 +147,7 @@ class Runner:
     def _calls(self, request: dict[str, Any]) -> dict[str, Any]:
         case, sets = request["case"], request["sets"]
         looks = [self._candidate.look(case, s, request["look"]) for s in sets] if "look" in request else []
-        seen, reused = list[str](), list[int]()
+        seen: list[str] = []
         if self._holds and not request.get("hold"):
             self._candidate.let_go()
         self._holds = bool(request.get("hold"))
@@ -164,7 +163,7 @@ class Runner:
             if looks:
                 seen.extend(looks.pop(0)())
             if self._holds:
-                reused.extend(self._candidate.hold())
+                self._candidate.hold()
             self._candidate.deliver(case, s)
 
         if request["mode"] == "empty":
@@ -178,7 +177,7 @@ class Runner:
         else:
             code, ns = self._platform.each(call, deliver, sets, request["flush"])
         self._accept("hiera_run", code)
-        return {"ns": ns, "seen": seen, "reused": reused}
+        return {"ns": ns, "seen": seen}
 
     def _cold(self, request: dict[str, Any]) -> dict[str, Any]:
         case = request["case"]

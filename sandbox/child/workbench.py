@@ -50,8 +50,6 @@ class Workbench:
         self.has_prepare = False
         self._late: list[str] = []
         self._python = False
-        self.reused: tuple[int, ...] = ()
-        """Outputs of the last run that lie in memory of results that were held."""
 
     def load(self, kind: str, interface: dict[str, Any]) -> None:
         """Let the runner load the candidate, make all buffers, and hand them over.
@@ -195,8 +193,6 @@ class Workbench:
         limit_s = self._call_s * max(1, len(sets))
         also = {**({"look": looks} if looks else {}), **({"hold": True} if hold and self._python else {})}
         reply = self._ask_with_inputs({**request, **also}, case, sets, limit_s)
-        told = reply.get("reused")
-        self.reused = tuple(n for n, _ in enumerate(self._contract["cases"][case]["outputs"]) if isinstance(told, list) and n in told)
         if looks:
             self._compare_looks(case, sets[0], looks, reply.get("seen"))
         return [n / 1e9 for n in naturals(reply, "run", "ns", count)], self._peer.seconds

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 
+from hiera_mcp.sandbox.child.python_candidate import PythonCandidate
 from hiera_mcp.sandbox.child.state import memory_of
-from hiera_mcp.sandbox.child.values import arranger
+from hiera_mcp.sandbox.child.values import addresser, arranger
 
 
 class Model(torch.nn.Module):
@@ -41,3 +42,25 @@ def test_a_view_of_what_others_hold_becomes_a_copy_and_a_new_tensor_stays_itself
     assert torch.equal(result, tensor) and result.is_contiguous()
     assert (result is not tensor) == copied
     assert result.untyped_storage().data_ptr() not in memory_of(MODEL, [X])
+
+
+def test_a_tensor_that_held_an_earlier_result_which_is_still_read_is_taken_from_then_on() -> None:
+    candidate: Any = object.__new__(PythonCandidate)
+    candidate.__dict__ |= {
+        "_address": addresser(),
+        "_held": [],
+        "_reused": frozenset(),
+        "_taken": {(0, 0): frozenset()},
+    }
+    kept, place = torch.rand(8), addresser()
+
+    def after(result: torch.Tensor) -> bool:
+        candidate.__dict__["_results"] = [result]
+        candidate.hold()
+        return place(result) in candidate.__dict__["_taken"][0, 0]
+
+    assert not after(torch.rand(8))
+    assert not after(torch.rand(8))
+    assert not after(kept)
+    assert after(kept.view(2, 4))
+    assert not after(torch.empty(0)) and not after(torch.empty(0))
