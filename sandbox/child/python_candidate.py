@@ -36,7 +36,7 @@ class PythonCandidate:
         self._address = addresser()
         inner: Any = torch._C  # pyright: ignore[reportPrivateUsage]
         self._plainly: Any = inner.DisableTorchFunction
-        self._modes: tuple[Any, ...] = (inner._len_torch_function_stack, inner._len_torch_dispatch_stack)
+        self._dispatch_modes: Any = inner._len_torch_dispatch_stack
         self._path = box / MODEL
         self._interface = interface
         self._platform = platform
@@ -140,12 +140,11 @@ class PythonCandidate:
         taken = self._taken[case, buffers]
         with self._torch.no_grad(), self._on_stream(), self._own_failures("in forward()"):
             results = as_list(self._model(*args))
-            if any(entered() for entered in self._modes):
-                raise CandidateFailure(
-                    "forward() left a torch function or dispatch mode entered; leave it before it returns"
-                )
-            self._check(results, outputs)
-            self._results = [self._arranged(result, taken) for result in results]
+            if self._dispatch_modes():
+                raise CandidateFailure("forward() left a dispatch mode entered; leave it before it returns")
+            with self._plainly():
+                self._check(results, outputs)
+                self._results = [self._arranged(result, taken) for result in results]
         return 0
 
     def hold(self) -> None:
