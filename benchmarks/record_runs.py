@@ -194,6 +194,10 @@ def main() -> int:
     parser.add_argument("--passes", type=int, default=1, help="how often (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start no further run after so many")
     args = parser.parse_args()
+    if args.target == "cuda" and not gpus():
+        parser.error(
+            "--target cuda needs an NVIDIA GPU, and this host shows none; choose cpu, or look at CUDA_VISIBLE_DEVICES"
+        )
     folder = args.data_dir or Path(tempfile.mkdtemp(prefix="hiera-recorded-"))
     settings = Settings(data_dir=folder)
     whole = anyio.run(record, settings, args)
