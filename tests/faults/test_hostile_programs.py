@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 ATTACKS = {
-    "fork bomb": ("f(){ f|f& };f; sleep 30", {"process_limit"}),
+    "fork bomb": ("f(){ f|f& sleep 30; };f", {"process_limit"}),
+    "fork bomb that may burn out between two looks": ("f(){ f|f& };f; sleep 0.5", {"process_limit", "exit"}),
     "thread of daemons": ("while :; do (setsid sleep 64 &) ; done", {"process_limit"}),
     "output flood": ("yes flood", {"output_limit"}),
     "many files": ("i=0; while :; do head -c 1M /dev/zero > f$i; i=$((i+1)); done", {"disk_limit"}),
